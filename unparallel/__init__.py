@@ -1,3 +1,47 @@
-"""Get the single-GPU Keras model back out of a saved multi_gpu_model file."""
+"""Get the single-GPU Keras model back out of a saved multi_gpu_model file.
+
+Names are imported when they are first used, so that `unparallel --help` need not wait for h5py.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, List
+
+if TYPE_CHECKING:
+    from .conversion import Conversion, Inspection, convert, inspect
+    from .errors import AlreadySingleError, NotParallelError, UnparallelError, UnparallelWarning
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "AlreadySingleError": "errors",
+    "Conversion": "conversion",
+    "Inspection": "conversion",
+    "NotParallelError": "errors",
+    "UnparallelError": "errors",
+    "UnparallelWarning": "errors",
+    "convert": "conversion",
+    "inspect": "conversion",
+}
+
+__all__ = [
+    "AlreadySingleError",
+    "Conversion",
+    "Inspection",
+    "NotParallelError",
+    "UnparallelError",
+    "UnparallelWarning",
+    "convert",
+    "inspect",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError("module %r has no attribute %r" % (__name__, name))
+    value = getattr(import_module("." + _HOMES[name], __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> List[str]:
+    return sorted(set(globals()) | set(_HOMES))

@@ -50,7 +50,9 @@ class Call:
 class Layer:
     """A layer with its calls; `submodel` is set where the layer is itself a model.
 
-    `entry` is the layer's object in the file (`class_name`, `config`, often `name`, `inbound_nodes`).
+    `entry` is the layer's object in the file (`class_name`, `config`, often `name`, `inbound_nodes`);
+    `first_call` is the number that the file gives to the first call: 1 for a nested model of Keras 2,
+    whose call 0 is its own creation, else 0.
     """
 
     name: str
@@ -59,6 +61,7 @@ class Layer:
     calls: Tuple[Call, ...] = ()
     submodel: Optional["Topology"] = None
     entry: Json = None
+    first_call: int = 0
 
 
 @dataclass(frozen=True)
@@ -141,3 +144,102 @@ class LayerWeights:
 
     layer: str
     weights: Tuple[WeightRef, ...]
+
+
+class Optimizer(NamedTuple):
+    """The optimizer's state in a file: `/optimizer_weights`.
+
+    Attributes
+    ----------
+    path : str
+        HDF5 path of the group.
+    arrays : int
+        Number of arrays in it.
+    size : int
+        Their bytes.
+    """
+
+    path: str
+    arrays: int
+    size: int
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """A Keras HDF5 file as it is, or as it is to be.
+
+    Parameters
+    ----------
+    source : str
+        Path of the file that holds the weights.
+    form : str
+        "model" (config and weights) or "weights".
+    keras_version, backend : str or None
+        As the file has them; Keras 1 wrote no backend.
+    topology : Topology or None
+        None where the file has no config.
+    weights : tuple of LayerWeights
+        One for each saved layer, in order.
+    training_config : JSON value
+        None where the model was not compiled.
+    optimizer : Optimizer or None
+    attributes_from : str
+        HDF5 path of the object whose `keras_version` and `backend` are carried over.
+    """
+
+    source: str
+    form: str
+    keras_version: Optional[str]
+    backend: Optional[str]
+    topology: Optional[Topology]
+    weights: Tuple[LayerWeights, ...]
+    training_config: Json = None
+    optimizer: Optional[Optimizer] = None
+    attributes_from: str = "/"
+
+    @property
+    def groups(self) -> Dict[str, LayerWeights]:
+        """The layers' weights by name."""
+        return {group.layer: group for group in self.weights}
+
+    @property
+    def parameters(self) -> int:
+        """Number of weight elements."""
+        return sum(element_count(ref.shape) for group in self.weights for ref in group.weights)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all weights."""
+        return sum(ref.size for group in self.weights for ref in group.weights)
+
+
+def element_count(shape: Tuple[int, ...]) -> int:
+    """Number of elements of an array."""
+    count = 1
+    for length in shape:
+        count *= length
+    return count
+
+
+def is_tf_keras(keras_version: Optional[str]) -> bool:
+    """Whether tf.keras wrote a file: "2.2.4-tf", or 2.4 and later, which standalone Keras never had."""
+    if not keras_version:
+        return False
+    return keras_version.endswith("-tf") or version_of(keras_version) >= (2, 4)
+
+
+def version_of(keras_version: Optional[str]) -> Tuple[int, int]:
+    """(major, minor) of a version text; (0, 0) where there is none."""
+    numbers = (keras_version or "").split("-")[0].split(".")
+    if len(numbers) < 2 or not (numbers[0].isdigit() and numbers[1].isdigit()):
+        return (0, 0)
+    return int(numbers[0]), int(numbers[1])
+
+
+def saved_layers(topology: Topology, keras_version: Optional[str]) -> Tuple[Layer, ...]:
+    """The layers that get a group in the file.
+
+    A Sequential's InputLayer has none from Keras 2.2 on, where `Sequential.layers` leaves it out.
+    """
+    skip = topology.sequential and version_of(keras_version) >= (2, 2)
+    return tuple(layer for layer in topology.layers if not (skip and layer.class_name == "InputLayer"))

@@ -1,0 +1,210 @@
+"""Every check of the project: `nox -l` lists them, `.ci/run` runs the ones that a change must pass.
+
+A session whose Python is not on this machine is skipped, and says so.  Old Pythons are looked for on the PATH and
+under pyenv.  Environments come from `venv`, since current virtualenv no longer makes any for Python 3.7 and less.
+"""
+
+import glob
+import os
+import shutil
+import subprocess
+import sys
+
+import nox
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+CONFORMANCE = os.path.join(os.path.dirname(HERE), "shared", "conformance")
+
+nox.options.default_venv_backend = "venv"
+nox.options.sessions = ["tests", "lint", "types"]
+
+
+def find_python(*versions):
+    """The path of the first of these Pythons that runs here, or None; a shim that finds no Python is none."""
+    for version in versions:
+        roots = [os.environ.get("PYENV_ROOT"), os.path.expanduser("~/.pyenv")]
+        installed = [path for root in roots if root
+                     for path in sorted(glob.glob(os.path.join(root, "versions", version + ".*", "bin", "python")))]
+        for path in [shutil.which("python" + version)] + installed[::-1]:
+            if path and _answers(path, version):
+                return path
+    return None
+
+
+def _answers(path, version):
+    ask = [path, "-c", "import sys, venv, ensurepip; print('%d.%d' % sys.version_info[:2])"]
+    try:
+        done = subprocess.run(ask, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=60, check=False)
+    except OSError:
+        return False
+    return done.returncode == 0 and done.stdout.decode().strip() == version
+
+
+PYTHON36 = find_python("3.6")
+PYTHON37 = find_python("3.7")
+# the newest that the newest TensorFlow has wheels for
+PYTHON_MODERN = find_python("3.13", "3.12", "3.11", "3.10")
+
+# The first pip that installs an editable project without setup.py, and the last one for Python 3.6.
+OLD_PIP = "pip==21.3.1"
+OLDEST = ["h5py==2.10.0", "networkx==2.6.3", "numpy<1.19"]
+OLD = ["h5py==2.10.0", "numpy<1.19", "protobuf<3.20"]
+TF115 = ["tensorflow==1.15.5"] + OLD
+STACKS = {
+    "k209": ["keras==2.0.9"] + TF115,
+    "k216": ["keras==2.1.6"] + TF115,
+    "k224": ["keras==2.2.4"] + TF115,
+    "k231": ["keras==2.3.1"] + TF115,
+    "tf115": TF115,
+    "tf20": ["tensorflow==2.0.4"] + OLD,
+    "tf23": ["tensorflow==2.3.4"] + OLD,
+}
+# Keras' files are made on the TensorFlow of their day where that is within reach: BatchNormalization of images,
+# wrapped, does not work in Keras 2.1.6 and 2.2.4 on TensorFlow 1.15 (`_TfDeviceCaptureOp` lacks a method).
+FIXTURES = {
+    "k216": (PYTHON36, ["keras==2.1.6", "tensorflow==1.12.3"] + OLD),
+    "k224": (PYTHON36, ["keras==2.2.4", "tensorflow==1.12.3"] + OLD),
+    "k231": (PYTHON37, STACKS["k231"]),
+    "tf115": (PYTHON37, STACKS["tf115"]),
+    "tf23": (PYTHON37, STACKS["tf23"]),
+}
+
+
+def need(session, python, version):
+    """Skip the session where its Python is missing; where it is there, give it a pip that old wheels need."""
+    if python is None:
+        session.skip("no Python %s on this machine" % version)
+    if version in ("3.6", "3.7"):
+        session.install(OLD_PIP)
+
+
+@nox.session
+def tests(session):
+    """This Python, newest dependencies."""
+    session.install("-e", ".[test]")
+    session.run("pytest", *session.posargs)
+
+
+@nox.session(python=PYTHON37 or False)
+def oldest(session):
+    """The oldest Python and dependencies that are supported."""
+    need(session, PYTHON37, "3.7")
+    session.install(*OLDEST, "-e", ".[test]")
+    session.run("pytest", *session.posargs)
+
+
+@nox.session
+def lint(session):
+    """Run ruff."""
+    session.install("ruff")
+    session.run("ruff", "check", ".")
+
+
+@nox.session
+def types(session):
+    """Run mypy, as strict as it gets."""
+    session.install("mypy", "-e", ".")
+    session.run("mypy")
+
+
+@nox.session
+def wheel(session):
+    """What users install: the wheel, made from the sdist, with the tests beside it and no checkout around."""
+    session.install("build")
+    made = os.path.join(session.create_tmp(), "dist")
+    shutil.rmtree(made, ignore_errors=True)
+    session.run("python", "-m", "build", "--outdir", made, HERE)
+    (built,) = glob.glob(os.path.join(made, "*.whl"))
+    session.run("python", "-m", "pip", "uninstall", "-y", "unparallel-keras", silent=True)
+    session.install(built + "[test]")
+    away = os.path.join(session.create_tmp(), "away")
+    shutil.rmtree(away, ignore_errors=True)
+    os.mkdir(away)
+    for name in ("tests", "fixtures"):
+        shutil.copytree(os.path.join(HERE, name), os.path.join(away, name))
+    for name in ("pyproject.toml", "README.md"):
+        shutil.copy(os.path.join(HERE, name), away)
+    session.chdir(away)
+    where = session.run("python", "-c", "import unparallel; print(unparallel.__file__)", silent=True)
+    if "site-packages" not in where:
+        session.error("the tests would run on %s, not on the wheel" % where.strip())
+    session.run("unparallel", "--help", silent=True)
+    session.run("pytest", *session.posargs)
+
+
+@nox.session
+def conformance(session):
+    """Files that Keras wrote, and what must become of them; then the same on the oldest versions."""
+    _need_conformance(session)
+    session.notify("conformance-oldest")
+    session.install(".")
+    session.run("python", os.path.join(CONFORMANCE, "check.py"), *session.posargs)
+
+
+@nox.session(name="conformance-oldest", python=PYTHON37 or False)
+def conformance_oldest(session):
+    """The conformance cases on the oldest Python and dependencies."""
+    _need_conformance(session)
+    need(session, PYTHON37, "3.7")
+    session.install(*OLDEST, ".")
+    session.run("python", os.path.join(CONFORMANCE, "check.py"), *session.posargs)
+
+
+def _need_conformance(session):
+    if not os.path.isdir(CONFORMANCE):
+        session.skip("the conformance cases are not on this machine (looked for %s)" % CONFORMANCE)
+
+
+def _on_a_stack(stack):
+    @nox.session(name="legacy-" + stack, python=PYTHON37 or False)
+    def legacy(session):
+        need(session, PYTHON37, "3.7")
+        session.install(*STACKS[stack], "networkx==2.6.3", "-e", ".[test]")
+        _run_on(session, stack, "tests/legacy")
+
+    legacy.__doc__ = "Live models of %s." % " and ".join(STACKS[stack][:2 if stack.startswith("k") else 1])
+
+
+for _stack in STACKS:
+    _on_a_stack(_stack)
+
+
+@nox.session(python=PYTHON_MODERN or False)
+def modern(session):
+    """Live models of the newest Keras 3 and tf_keras."""
+    need(session, PYTHON_MODERN, "3.10 to 3.13")
+    # tf_keras asks for the package with GPU support; the small one holds the same modules
+    small = sys.platform == "linux" and os.uname().machine == "x86_64"
+    session.install("tensorflow-cpu" if small else "tensorflow", "keras>=3", "-e", ".[test]")
+    session.install("--no-deps", "tf_keras")
+    _run_on(session, "modern", "tests/modern")
+
+
+def _run_on(session, stack, folder):
+    """These stacks warn a great deal about themselves, so warnings are no errors here."""
+    quiet = {"UNPARALLEL_STACK": stack, "CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3",
+             "TF_ENABLE_ONEDNN_OPTS": "0"}
+    session.run("pytest", "-o", "filterwarnings=ignore", "-o", "timeout=600", folder, *session.posargs, env=quiet)
+
+
+@nox.session(python=False)
+def fixtures(session):
+    """Make `fixtures/` anew, on every stack whose Python is here."""
+    for stack in FIXTURES:
+        session.notify("fixtures-" + stack)
+
+
+def _fixtures_of(stack):
+    python, pins = FIXTURES[stack]
+
+    @nox.session(name="fixtures-" + stack, python=python or False)
+    def make(session):
+        need(session, python, "3.6" if python is PYTHON36 else "3.7")
+        session.install(*pins)
+        session.run("python", "fixtures/make.py", stack, *session.posargs)
+
+    make.__doc__ = "Make the fixtures of %s." % " and ".join(pins[:2 if stack.startswith("k") else 1])
+
+
+for _stack in FIXTURES:
+    _fixtures_of(_stack)

@@ -1,0 +1,168 @@
+import os
+
+import h5py
+import numpy as np
+import pytest
+
+from unparallel import hdf5
+from unparallel.errors import FileError, HostileFileError, NotKerasError
+
+
+@pytest.fixture
+def path(tmp_path):
+    return str(tmp_path / "some.h5")
+
+
+def opened(path):
+    with hdf5.open_source(path) as source:
+        return source
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "empty"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:00", "Git LFS pointer"),
+        (b"PK\x03\x04\0\0", "zip archive"),
+        (b"\x1f\x8b\x08", "gzip"),
+        (b"<!DOCTYPE html><title>404", "a text file"),
+        (b"\0\1\2\3" * 20, "not an HDF5 file"),
+    ],
+)
+def test_what_is_no_hdf5_is_named(path, content, says):
+    with open(path, "wb") as handle:
+        handle.write(content)
+    with pytest.raises(NotKerasError, match=says):
+        opened(path)
+
+
+def test_folders_and_checkpoints_are_named(tmp_path):
+    with pytest.raises(NotKerasError, match="a folder, not a file"):
+        opened(str(tmp_path))
+    (tmp_path / "saved_model.pb").write_bytes(b"")
+    with pytest.raises(NotKerasError, match="SavedModel"):
+        opened(str(tmp_path))
+    (tmp_path / "weights.index").write_bytes(b"\0\0\0\0")
+    for name in ("weights", "weights.index"):
+        (tmp_path / name).write_bytes(b"\0\0\0\0")
+        with pytest.raises(NotKerasError, match="TensorFlow checkpoint"):
+            opened(str(tmp_path / name))
+
+
+def test_a_missing_file(path):
+    with pytest.raises(FileError, match="No such file"):
+        opened(path)
+
+
+def test_a_truncated_file(path):
+    with h5py.File(path, "w") as handle:
+        handle["a"] = np.zeros(5000)
+    os.truncate(path, os.path.getsize(path) - 1000)
+    with pytest.raises(FileError, match="truncated"):
+        opened(path)
+
+
+def test_a_user_block_is_skipped(path):
+    with h5py.File(path, "w", userblock_size=512) as handle:
+        handle["a"] = np.arange(3)
+    assert opened(path).arrays["/a"].shape == (3,)
+
+
+class TestForeignBytes:
+    def refused(self, path, make, says):
+        with h5py.File(path, "w") as handle:
+            make(handle)
+        with pytest.raises(HostileFileError, match=says):
+            opened(path)
+
+    def test_a_soft_link(self, path):
+        self.refused(path, lambda f: f.create_group("g").__setitem__("link", h5py.SoftLink("/etc")), "/g/link is a link of the soft kind")
+
+    def test_an_external_link(self, path):
+        self.refused(path, lambda f: f.__setitem__("x", h5py.ExternalLink("other.h5", "/a")), "/x is a link of the external kind")
+
+    def test_external_storage(self, path, tmp_path):
+        secret = tmp_path / "secret"
+        secret.write_bytes(b"12345678")
+
+        def make(handle):
+            plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+            plist.set_external(str(secret).encode(), 0, 8)
+            h5py.h5d.create(handle.id, b"w", h5py.h5t.NATIVE_INT8, h5py.h5s.create_simple((8,)), plist)
+
+        self.refused(path, make, "/w has external storage")
+
+    def test_a_virtual_dataset(self, path):
+        def make(handle):
+            layout = h5py.VirtualLayout((4,), "f4")
+            layout[:] = h5py.VirtualSource("other.h5", "w", (4,))
+            handle.create_virtual_dataset("v", layout)
+
+        self.refused(path, make, "/v is a virtual dataset")
+
+    def test_a_filter_from_a_plug_in(self, path):
+        def make(handle):
+            plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+            plist.set_chunk((8,))
+            plist.set_filter(32015, h5py.h5z.FLAG_OPTIONAL, ())
+            h5py.h5d.create(handle.id, b"z", h5py.h5t.NATIVE_INT8, h5py.h5s.create_simple((8,)), plist)
+
+        self.refused(path, make, "/z needs HDF5 filter 32015")
+
+    def test_a_named_datatype(self, path):
+        self.refused(path, lambda f: f.__setitem__("t", np.dtype("f4")), "/t is a named datatype")
+
+
+def test_a_shape_without_bytes_is_no_weight(path):
+    with h5py.File(path, "w") as handle:
+        handle.create_dataset("big", (10**6, 10**6), "f4")
+    with hdf5.open_source(path) as source, pytest.raises(HostileFileError, match="/big claims 4000000000000 bytes"):
+        source.array("/big")
+
+
+def test_texts_and_references_are_no_weights(path):
+    with h5py.File(path, "w") as handle:
+        handle.create_dataset("labels", data=[b"a", b"b"], dtype=h5py.special_dtype(vlen=bytes))
+        handle.create_dataset("refs", data=[handle.ref], dtype=h5py.special_dtype(ref=h5py.Reference))
+    with hdf5.open_source(path) as source:
+        for name in ("/labels", "/refs"):
+            with pytest.raises(HostileFileError, match="holds no numbers"):
+                source.array(name)
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (3,), (300_000,), (2, 600_000), (5, 3, 100_001), (2000, 3, 3, 64)])
+@pytest.mark.parametrize("chunked", [False, True])
+def test_blocks_are_the_arrays_bytes(path, shape, chunked):
+    data = np.random.RandomState(0).randint(0, 99, shape).astype("int16")
+    with h5py.File(path, "w") as handle:
+        handle.create_dataset("a", data=data, compression="gzip" if chunked and data.size > 3 else None)
+    with hdf5.open_source(path) as source:
+        blocks = list(source.blocks("/a"))
+    assert b"".join(blocks) == data.tobytes()
+    assert max([len(block) for block in blocks] or [0]) <= 2 * hdf5.BLOCK
+
+
+def test_a_cycle_of_hard_links_ends(path):
+    with h5py.File(path, "w") as handle:
+        handle.create_group("a")["back"] = handle["/"]
+        handle["a/w"] = np.zeros(3)
+    assert "/a/w" in opened(path).arrays
+
+
+def test_a_name_that_is_no_utf8_is_refused(path):
+    with h5py.File(path, "w") as handle:
+        h5py.h5g.create(handle.id, b"\xff\xfe")
+    with pytest.raises(HostileFileError, match="not UTF-8"):
+        opened(path)
+
+
+def test_the_new_file_follows_the_umask(path, tmp_path):
+    with h5py.File(path, "w"):
+        pass
+    old = os.umask(0o027)
+    try:
+        with hdf5.open_source(path) as source, hdf5.new_file(str(tmp_path / "new.h5"), source):
+            pass
+    finally:
+        os.umask(old)
+    assert os.stat(str(tmp_path / "new.h5")).st_mode & 0o777 == 0o640

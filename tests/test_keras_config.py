@@ -1,0 +1,101 @@
+import json
+
+import pytest
+
+from unparallel import keras_config
+from unparallel.errors import ConfigError
+from unparallel.model import TensorKey
+
+from . import tiny
+
+
+def model(layers, outputs, inputs=(["x", 0, 0],), **more):
+    return {
+        "class_name": "Model",
+        "config": dict({"name": "m", "layers": layers, "input_layers": list(inputs), "output_layers": outputs}, **more),
+    }
+
+
+def layer(name, nodes, class_name="Dense", **config):
+    return {"name": name, "class_name": class_name, "config": dict(config, name=name), "inbound_nodes": nodes}
+
+
+X = layer("x", [], "InputLayer")
+
+
+def test_calls_of_a_nested_model_count_from_1_in_keras_2():
+    inner = model([X], [["x", 0, 0]])["config"]
+    nested = {"name": "inner", "class_name": "Model", "config": inner,
+              "inbound_nodes": [[["x", 0, 0, {}]], [["inner", 1, 0, {}]]]}
+    read = keras_config.parse(model([X, nested], [["inner", 2, 0]]))
+    assert read.outputs == (TensorKey("inner", 1, 0),)
+    assert read.layer("inner").calls[1].inputs == (TensorKey("inner", 0, 0),)
+    assert read.layer("inner").first_call == 1
+
+
+def test_calls_of_a_nested_model_count_from_0_in_keras_3():
+    inner = model([X], [["x", 0, 0]])["config"]
+    tensor = {"class_name": "__keras_tensor__", "config": {"shape": [None, 3], "keras_history": ["x", 0, 0]}}
+    nested = {"name": "inner", "class_name": "Functional", "config": inner,
+              "inbound_nodes": [{"args": [tensor], "kwargs": {"mask": None}}]}
+    read = keras_config.parse(model([X, nested], ["inner", 0, 0], ["x", 0, 0]))
+    assert read.outputs == (TensorKey("inner", 0, 0),)
+    assert read.layer("inner").calls[0].inputs == (TensorKey("x", 0, 0),)
+    assert read.layer("inner").first_call == 0
+
+
+def test_references_of_three_items_and_in_keyword_arguments():
+    op = layer("add", [["x", 0, 0, {"y": ["d", 0, 0], "name": None}]], "TFOpLambda")
+    read = keras_config.parse(model([X, layer("d", [[["x", 0, 0]]]), op], [["add", 0, 0]]))
+    assert read.layer("d").calls[0].inputs == (TensorKey("x", 0, 0),)
+    assert read.layer("add").calls[0].inputs == (TensorKey("x", 0, 0), TensorKey("d", 0, 0))
+
+
+@pytest.mark.parametrize("bare", [True, False])
+def test_sequential_as_list_and_as_dict(bare):
+    layers = [{"class_name": "Dense", "config": {"name": "a"}}, {"class_name": "Dense", "config": {"name": "b"}}]
+    config = layers if bare else {"name": "s", "layers": layers}
+    read = keras_config.parse({"class_name": "Sequential", "config": config})
+    assert read.sequential
+    assert [item.name for item in read.layers] == ["a", "b"]
+    assert read.layer("b").calls[0].inputs == (TensorKey("a", 0, 0),)
+    assert read.outputs == (TensorKey("b", 0, 0),)
+    assert read.inputs == ()
+
+
+def test_rendering_what_was_not_changed_gives_the_same_text():
+    template = tiny.TinyModel("t", (tiny.entry("x", 3), tiny.dense("d", "x")), ("x",), ("d",))
+    config = tiny.parallel(template, 3).config()
+    read = keras_config.parse(config)
+    assert json.dumps(keras_config.render(read, read)) == json.dumps(config)
+
+
+@pytest.mark.parametrize(
+    ("config", "says"),
+    [
+        (None, "no functional"),
+        ({"class_name": "MyModel", "config": {}}, "MyModel"),
+        (model([X, layer("d", [[["x", 3, 0, {}]]])], [["d", 0, 0]]), "layer 'd' reads call 3 of layer 'x'"),
+        (model([X, X], [["x", 0, 0]]), "two layers named 'x'"),
+        (model([X, layer("d", [[["y", 0, 0, {}]]])], [["d", 0, 0]]), "reads layer 'y', which is not there"),
+        (model([X], []), "no outputs"),
+        (model([{"class_name": "Dense", "config": {"name": "d"}}], [["d", 0, 0]]), "'d' of model 'm' has no inbound"),
+        (model([layer(7, [])], [["x", 0, 0]]), "no text"),
+    ],
+)
+def test_what_is_no_model_is_named(config, says):
+    with pytest.raises(ConfigError, match=says):
+        keras_config.parse(config)
+
+
+def test_a_model_in_a_model_without_end_is_refused():
+    config = model([X], [["x", 0, 0]])
+    for _ in range(keras_config.DEEPEST + 1):
+        config = model([dict(config, name="n", inbound_nodes=[])], [["n", 0, 0]], [])
+    with pytest.raises(ConfigError, match="nested more than"):
+        keras_config.parse(config)
+
+
+def test_json_that_is_nested_too_deeply_is_refused():
+    with pytest.raises(ConfigError, match="nested too deeply"):
+        keras_config.parse_json("[" * 100_000 + "]" * 100_000, "model_config")

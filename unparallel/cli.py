@@ -1,0 +1,266 @@
+"""The command: arguments, printing, exit codes; what is printed is what `convert` and `inspect` return."""
+
+import argparse
+import json
+import os
+import sys
+from typing import TYPE_CHECKING, Any, List, Optional, Sequence
+
+if TYPE_CHECKING:
+    from .conversion import Conversion, Inspection
+    from .errors import UnparallelError
+
+EPILOG = """\
+exit codes: 0 done, 1 failed or refused, 2 usage, 3 nothing to undo
+
+without -o, what the file holds is shown and nothing is written
+"""
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="unparallel",
+        description="Get the single-GPU Keras model back out of a saved multi_gpu_model file.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("source", metavar="SOURCE", help="the .h5 file of a parallel model, or of its weights")
+    parser.add_argument("-o", "--output", metavar="TARGET", help="the file to write")
+    parser.add_argument(
+        "--architecture",
+        metavar="FILE",
+        help="for a weights file: to_json() of the template or of the parallel model, or a full .h5 file of it",
+    )
+    parser.add_argument("--no-optimizer", action="store_true", help="leave out the training state")
+    parser.add_argument("--weights-only", action="store_true", help="write what template.save_weights() writes")
+    parser.add_argument("--overwrite", action="store_true", help="replace TARGET if it exists")
+    parser.add_argument("--no-verify", action="store_true", help="do not compare the written weights with the source")
+    parser.add_argument("--no-scan", action="store_true", help="do not look for NaN and Inf in the weights")
+    parser.add_argument(
+        "--trust-slices",
+        action="store_true",
+        help="accept layers that look like slices of the batch and whose code is not known",
+    )
+    parser.add_argument("--json", action="store_true", help="print the facts as JSON")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
+    parser.add_argument("--version", action="store_true", help="print the versions and exit")
+    return parser
+
+
+def main(argv: Optional[Sequence[str]] = None) -> int:
+    """Run the command.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        The arguments; those of the process by default.
+
+    Returns
+    -------
+    int
+        0 done, 1 failed or refused, 2 usage, 3 nothing to undo.
+    """
+    words = list(sys.argv[1:] if argv is None else argv)
+    if "--version" in words:
+        _print_versions()
+        return 0
+    options = _parser().parse_args(words)
+    # h5py takes a quarter of a second to import: not for --help or a usage error
+    from .errors import UnparallelError
+
+    try:
+        return _convert(options) if options.output is not None else _inspect(options)
+    except UnparallelError as error:
+        _complain(error)
+        return error.exit_code
+
+
+def console() -> None:
+    """Entry point of the installed command."""
+    try:
+        code = main()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # `unparallel model.h5 | head` closes the pipe: no reason for a traceback, here or at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 1
+    sys.exit(code)
+
+
+def _convert(options: argparse.Namespace) -> int:
+    from .conversion import convert
+
+    done = convert(
+        options.source,
+        options.output,
+        optimizer=not options.no_optimizer,
+        weights_only=options.weights_only,
+        overwrite=options.overwrite,
+        verify=not options.no_verify,
+        architecture=options.architecture,
+        trust_slices=options.trust_slices,
+        scan=not options.no_scan,
+    )
+    if options.json:
+        print(json.dumps(_jsonable(done), indent=2))
+    elif not options.quiet:
+        _say(_conversion_lines(done))
+    _warn(done.warnings)
+    return 0
+
+
+def _inspect(options: argparse.Namespace) -> int:
+    from .conversion import inspect
+
+    seen = inspect(
+        options.source,
+        architecture=options.architecture,
+        trust_slices=options.trust_slices,
+        scan=not options.no_scan,
+    )
+    if options.json:
+        print(json.dumps(_jsonable(seen), indent=2))
+    elif not options.quiet:
+        _say(_inspection_lines(seen))
+    _warn(seen.warnings)
+    return {"parallel": 0, "single": 3}.get(seen.verdict, 1)
+
+
+# -- printing
+
+
+def _say(lines: Sequence[str]) -> None:
+    for line in lines:
+        print(_printable(line))
+
+
+def _warn(warnings: Sequence[str]) -> None:
+    for warning in warnings:
+        print(_printable("warning: %s" % warning), file=sys.stderr)
+
+
+def _complain(error: "UnparallelError") -> None:
+    print(_printable("unparallel: %s" % error.message), file=sys.stderr)
+    if error.hint:
+        print(_printable("hint: %s" % error.hint), file=sys.stderr)
+
+
+def _printable(text: str) -> str:
+    """The text with control and direction characters of a stranger's names shown, not obeyed."""
+    shown = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    return shown.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def _jsonable(value: Any) -> Any:
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
+    elif hasattr(value, "__dataclass_fields__"):
+        value = {name: getattr(value, name) for name in value.__dataclass_fields__}
+    if isinstance(value, dict):
+        return {key: _jsonable(item) for key, item in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [_jsonable(item) for item in value]
+    return value
+
+
+def _conversion_lines(done: "Conversion") -> List[str]:
+    lines = ["%s -> %s" % (done.source, done.target)]
+    lines += _wrapper_lines(done.wrappers)
+    what = "weights file" if done.form == "weights" else "model %r" % done.template if done.template else "model"
+    lines.append(
+        "wrote:     %s, %s, %s"
+        % (what, _count(done.layers, "layer"), _count(done.parameters, "parameter"))
+    )
+    lines.append("optimizer: %s" % (done.optimizer + " kept" if done.optimizer else "none in the file written"))
+    if done.renamed:
+        lines.append("renamed:   %s" % ", ".join("%s -> %s" % pair for pair in done.renamed))
+    check = "%s compared byte for byte" % _count(done.arrays, "array") if done.verified else "skipped"
+    lines.append("verified:  %s" % check)
+    lines.append("size:      %s -> %s" % (_size(done.bytes_before), _size(done.bytes_after)))
+    return lines + _health_lines(done.non_finite) + ["note:      %s" % note for note in done.notes]
+
+
+def _wrapper_lines(wrappers: Sequence[Any]) -> List[str]:
+    lines = []
+    for wrapper in wrappers:
+        place = " inside %s" % "/".join(wrapper.inside) if wrapper.inside else ""
+        template = "template %r" % wrapper.template if wrapper.template else "inlined towers"
+        lines.append(
+            "wrapper:   %s%s, %s, %s, %s"
+            % (
+                template,
+                place,
+                _count(wrapper.replicas, "replica"),
+                _count(len(wrapper.slices), "slice"),
+                _count(len(wrapper.merges), "merge"),
+            )
+        )
+    return lines
+
+
+def _inspection_lines(seen: "Inspection") -> List[str]:
+    written = "Keras %s" % seen.keras_version if seen.keras_version else "an unknown Keras"
+    lines = ["%s: %s, written by %s" % (seen.source, _form(seen.form), written)]
+    lines += _wrapper_lines(seen.wrappers)
+    if seen.verdict != "parallel":
+        lines.append("verdict:   %s" % seen.reason)
+        lines.append("hint:      %s" % seen.hint)
+    if seen.template:
+        lines.append("model:     %r, outputs %s" % (seen.template, ", ".join(seen.outputs)))
+    lines.append("layers:    %d, %s" % (len(seen.layers), _count(seen.parameters, "parameter")))
+    lines += _layer_lines(seen)
+    if seen.optimizer:
+        lines.append("optimizer: %s, %s of state" % (seen.optimizer, _size(seen.optimizer_bytes)))
+    lines += _health_lines(seen.non_finite)
+    lines += ["note:      %s" % note for note in seen.notes]
+    after = ", about %s after conversion" % _size(seen.bytes_after) if seen.verdict == "parallel" else ""
+    lines.append("size:      %s%s" % (_size(seen.bytes_before), after))
+    return lines
+
+
+def _layer_lines(seen: "Inspection") -> List[str]:
+    width = min(40, max([len(layer.name) for layer in seen.layers] or [0]))
+    lines = []
+    for layer in seen.layers:
+        shapes = " ".join("x".join(map(str, shape)) or "scalar" for shape in layer.shapes[:6])
+        more = " ..." if len(layer.shapes) > 6 else ""
+        kind = layer.class_name[:24]
+        lines.append(("  %-*s  %-24s %12s  %s%s" % (width, layer.name, kind, layer.parameters, shapes, more)).rstrip())
+    return lines
+
+
+def _health_lines(broken: Sequence[Any]) -> List[str]:
+    return [
+        "health:    %s %r: %d NaN, %d Inf of %d" % (item.layer, item.weight, item.nan, item.inf, item.size)
+        for item in broken
+    ]
+
+
+def _form(form: str) -> str:
+    return "a weights file" if form == "weights" else "a full model file"
+
+
+def _count(number: int, what: str) -> str:
+    return "%s %s%s" % (format(number, ","), what, "" if number == 1 else "s")
+
+
+def _size(size: int) -> str:
+    value, unit = float(size), "B"
+    for larger in ("KB", "MB", "GB", "TB"):
+        if value < 1000:
+            break
+        value, unit = value / 1000, larger
+    return "%d B" % size if unit == "B" else "%.1f %s" % (value, unit)
+
+
+def _print_versions() -> None:
+    import platform
+
+    import networkx
+
+    from . import __version__
+    from .hdf5 import library_versions
+
+    libraries = dict(library_versions(), networkx=networkx.__version__, Python=platform.python_version())
+    print("unparallel %s (%s)" % (__version__, ", ".join("%s %s" % item for item in libraries.items())))

@@ -1,0 +1,343 @@
+"""`model_config` JSON <-> topology, in every dialect: Keras 1, Keras 2, tf.keras, Keras 3.
+
+What differs between them is settled here: a Sequential's bare list or dict, three- or four-item
+references, single references without a list around them, keyword arguments that hold tensors,
+`__keras_tensor__` objects, and the numbering of a nested model's calls (which count from 1 in Keras 2,
+since node 0 is the model's own creation, and from 0 in Keras 3).  Behind this door calls count from 0.
+
+Layer classes are never looked up and configs never interpreted: they are carried as JSON.
+"""
+
+import json
+from dataclasses import replace
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+
+from .errors import ConfigError
+from .model import Call, Json, Layer, TensorKey, Topology
+
+# Deeper nesting than this is no model: each level would be a model inside a model.
+DEEPEST = 100
+HOSTILE = "this is no model config; do not trust this file"
+DAMAGED = "the config is damaged, or a newer Keras wrote it"
+
+Reference = Tuple[str, int, int]
+
+
+def parse_json(text: str, what: str) -> Json:
+    """JSON text as values; one clear error for anything that is not JSON."""
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ConfigError("%s is nested too deeply" % what, HOSTILE) from error
+    except ValueError as error:
+        raise ConfigError("%s is no JSON (%s)" % (what, error), "the file is damaged") from error
+
+
+def parse(config: Json) -> Topology:
+    """The topology of a `model_config` (or `to_json()`) value.
+
+    Parameters
+    ----------
+    config : dict
+        `{"class_name": ..., "config": ...}`; other keys are ignored.
+
+    Returns
+    -------
+    Topology
+
+    Raises
+    ------
+    ConfigError
+        It is no model, or its references do not fit its layers; the message names the layer.
+    """
+    if not is_model(config):
+        kind = config.get("class_name") if isinstance(config, dict) else type(config).__name__
+        raise ConfigError("the config holds no functional or Sequential model (%s)" % kind, _subclassed(config))
+    return _model(config, "", 0)
+
+
+def _subclassed(config: Json) -> str:
+    if isinstance(config, dict) and "class_name" in config:
+        return "subclassed models have no graph in their files"
+    return DAMAGED
+
+
+def is_model(entry: Json) -> bool:
+    """Whether a `{"class_name", "config"}` object describes a model with layers of its own."""
+    if not isinstance(entry, dict) or "config" not in entry:
+        return False
+    config = entry["config"]
+    if isinstance(config, list):
+        return all(_is_layer(item) for item in config)
+    if not isinstance(config, dict) or not isinstance(config.get("layers"), list):
+        return False
+    if not all(_is_layer(item) for item in config["layers"]):
+        return False
+    return "output_layers" in config or not any("inbound_nodes" in item for item in config["layers"])
+
+
+def _is_layer(item: Json) -> bool:
+    return isinstance(item, dict) and "class_name" in item and isinstance(item.get("config"), (dict, list))
+
+
+def _model(entry: Dict[str, Json], name: str, depth: int) -> Topology:
+    if depth > DEEPEST:
+        raise ConfigError("models nested more than %d deep" % DEEPEST, HOSTILE)
+    config = entry["config"]
+    items = config if isinstance(config, list) else config["layers"]
+    own = config.get("name") if isinstance(config, dict) else None
+    label = str(own or entry.get("name") or name)
+    layers = [_layer(item, "%s_%d" % (str(item["class_name"]).lower(), i), depth) for i, item in enumerate(items)]
+    _check_unique(layers, label)
+    build = _functional if isinstance(config, dict) and "output_layers" in config else _sequential
+    return build(entry, label, layers)
+
+
+def _check_unique(layers: List[Layer], model: str) -> None:
+    seen = set()
+    for layer in layers:
+        if layer.name in seen:
+            raise ConfigError("model %r has two layers named %r" % (model, layer.name), DAMAGED)
+        seen.add(layer.name)
+
+
+def _layer(item: Dict[str, Json], fallback: str, depth: int) -> Layer:
+    """A layer without its calls; an old nested Sequential has no name of its own in an outer one."""
+    config = item["config"]
+    own = config.get("name") if isinstance(config, dict) else None
+    name = item.get("name") or own or fallback
+    if not isinstance(name, str):
+        raise ConfigError("a layer's name is no text: %r" % (name,), DAMAGED)
+    submodel = _model(item, name, depth + 1) if is_model(item) else None
+    return Layer(name, str(item["class_name"]), config, (), submodel, item)
+
+
+def _sequential(entry: Dict[str, Json], name: str, layers: List[Layer]) -> Topology:
+    """A chain: each layer is called once, on the one before."""
+    chained: List[Layer] = []
+    for i, layer in enumerate(layers):
+        inputs = (TensorKey(layers[i - 1].name, 0, 0),) if i else ()
+        chained.append(replace(layer, calls=(Call(inputs),)))
+    starts = bool(chained) and chained[0].class_name == "InputLayer"
+    return Topology(
+        name,
+        str(entry["class_name"]),
+        tuple(chained),
+        (TensorKey(chained[0].name, 0, 0),) if starts else (),
+        (TensorKey(chained[-1].name, 0, 0),) if chained else (),
+        entry,
+        sequential=True,
+    )
+
+
+
+
+def _functional(entry: Dict[str, Json], name: str, layers: List[Layer]) -> Topology:
+    known = {layer.name: layer for layer in layers}
+    config = entry["config"]
+    nodes = {layer.name: _nodes(layer, name) for layer in layers}
+    read = {layer.name: [list(references(node, known)) for node in nodes[layer.name]] for layer in layers}
+    ends = {key: list(references(config.get(key), known)) for key in ("input_layers", "output_layers")}
+    first = _first_calls(layers, read, ends)
+
+    def key(reference: Reference, where: str) -> TensorKey:
+        layer, call, tensor = reference
+        number = call - first[layer]
+        if not 0 <= number < max(1, len(nodes[layer])) or tensor < 0:
+            raise ConfigError("%s reads call %d of layer %r, which has none such" % (where, call, layer), DAMAGED)
+        return TensorKey(layer, number, tensor)
+
+    called = []
+    for layer in layers:
+        calls = [
+            Call(tuple(key(reference, "layer %r" % layer.name) for reference in found), node)
+            for node, found in zip(nodes[layer.name], read[layer.name])
+        ]
+        # an InputLayer has one implied call, which no node stands for
+        called.append(replace(layer, calls=tuple(calls) or (Call(()),), first_call=first[layer.name]))
+    if not ends["output_layers"]:
+        raise ConfigError("model %r has no outputs" % name, DAMAGED)
+    return Topology(
+        name,
+        str(entry["class_name"]),
+        tuple(called),
+        tuple(key(reference, "the model's input") for reference in ends["input_layers"]),
+        tuple(key(reference, "the model's output") for reference in ends["output_layers"]),
+        entry,
+    )
+
+
+def _nodes(layer: Layer, model: str) -> List[Json]:
+    nodes = layer.entry.get("inbound_nodes")
+    if not isinstance(nodes, list):
+        raise ConfigError("layer %r of model %r has no inbound_nodes" % (layer.name, model), DAMAGED)
+    return nodes
+
+
+def _first_calls(
+    layers: List[Layer], read: Dict[str, List[List[Reference]]], ends: Dict[str, List[Reference]]
+) -> Dict[str, int]:
+    """The number of each layer's first call: 1 for a nested model of Keras 2, else 0.
+
+    The file itself tells: all calls are read by something, so the highest number read is the
+    number of calls where they count from 1, and one less where they count from 0.
+    """
+    highest: Dict[str, int] = {}
+    everything = [reference for found in read.values() for node in found for reference in node]
+    for layer, call, _ in everything + ends["output_layers"]:
+        highest[layer] = max(call, highest.get(layer, 0))
+    return {
+        layer.name: int(layer.submodel is not None and highest.get(layer.name, 0) == len(layer.entry["inbound_nodes"]))
+        for layer in layers
+    }
+
+
+def _as_reference(value: Json, known: Any) -> Optional[Reference]:
+    """`[layer, call, tensor]` or `[layer, call, tensor, kwargs]` as a reference, where it is one."""
+    if (
+        isinstance(value, list)
+        and len(value) in (3, 4)
+        and isinstance(value[0], str)
+        and isinstance(value[1], int)
+        and isinstance(value[2], int)
+        and value[0] in known
+        and (len(value) == 3 or isinstance(value[3], dict))
+    ):
+        return (value[0], value[1], value[2])
+    return None
+
+
+def _keras_tensor(value: Json) -> Optional[List[Json]]:
+    """The `[layer, call, tensor]` list inside a Keras 3 tensor object."""
+    if isinstance(value, dict) and value.get("class_name") == "__keras_tensor__":
+        history = value.get("config", {}).get("keras_history")
+        return history if isinstance(history, list) and len(history) == 3 else None
+    return None
+
+
+def references(node: Json, known: Any) -> Iterator[Reference]:
+    """All references in an inbound node, in order, keyword arguments last.
+
+    Raises
+    ------
+    ConfigError
+        A Keras 3 tensor object names no layer of this model.
+    """
+    stack = [node]
+    while stack:
+        value = stack.pop()
+        history = _keras_tensor(value)
+        found = _as_reference(history if history is not None else value, known)
+        if found is not None:
+            yield found
+            if history is None and len(value) == 4:
+                stack.append(value[3])
+        elif history is not None:
+            raise ConfigError("a call reads %r, which is no layer of the model" % (history,), DAMAGED)
+        elif isinstance(value, list):
+            if _as_reference(value, value[:1]) is not None and len(value) == 4:
+                raise ConfigError("a call reads layer %r, which is not there" % value[0], DAMAGED)
+            stack.extend(reversed(value))
+        elif isinstance(value, dict):
+            stack.extend(reversed(list(value.values())))
+
+
+def replace_references(node: Json, known: Any, new: Callable[[Reference], Reference]) -> Json:
+    """The node with each of its references put through `new`; the node itself is left alone."""
+    history = _keras_tensor(node)
+    if history is not None:
+        return dict(node, config=dict(node["config"], keras_history=list(new(tuple(history)))))
+    found = _as_reference(node, known)
+    if found is not None:
+        rest = [replace_references(value, known, new) for value in node[3:]]
+        return list(new(found)) + rest
+    if isinstance(node, list):
+        return [replace_references(value, known, new) for value in node]
+    if isinstance(node, dict):
+        return {key: replace_references(value, known, new) for key, value in node.items()}
+    return node
+
+
+def shape_of_input(layer: Layer) -> Optional[Tuple[Optional[int], ...]]:
+    """An InputLayer's shape with the batch axis, `batch_input_shape` or Keras 3's `batch_shape`."""
+    if not isinstance(layer.config, dict):
+        return None
+    shape = layer.config.get("batch_input_shape", layer.config.get("batch_shape"))
+    return tuple(shape) if isinstance(shape, list) else None
+
+
+def render(topology: Topology, old: Topology) -> Json:
+    """The `{"class_name", "config"}` object of a topology that was rewritten from `old`.
+
+    Keys keep their order; only layers, nodes, inputs and outputs are new.  Each call's node is the
+    old one with `Call.inputs` in place of its references.
+    """
+    known = {layer.name for layer in old.layers}
+    layers = {layer.name: layer for layer in topology.layers}
+
+    def reference(key: TensorKey) -> Reference:
+        return (key.layer, key.call + layers[key.layer].first_call, key.tensor)
+
+    def node(call: Call) -> Json:
+        inputs = iter(call.inputs)
+        return replace_references(call.node, known, lambda _: reference(next(inputs)))
+
+    def entry(layer: Layer) -> Json:
+        if topology.sequential:
+            return layer.entry
+        nodes = [node(call) for call in layer.calls if call.node is not None]
+        return _with_values(layer.entry, {"name": layer.name, "inbound_nodes": nodes})
+
+    entries = [entry(layer) for layer in topology.layers]
+    config = topology.config["config"]
+    if isinstance(config, list):
+        return dict(topology.config, config=entries)
+    ends = {}
+    for key, tensors in (("input_layers", topology.inputs), ("output_layers", topology.outputs)):
+        if key in config:
+            # Keras 3 writes a single end without a list around it
+            rows: Json = [list(reference(tensor)) for tensor in tensors]
+            ends[key] = rows[0] if _as_reference(config[key], known) and len(rows) == 1 else rows
+    return dict(topology.config, config=dict(config, layers=entries, **ends))
+
+
+def _with_values(entry: Dict[str, Json], values: Dict[str, Json]) -> Dict[str, Json]:
+    """A copy with new values for keys that are there, in the old order."""
+    return {key: values.get(key, value) for key, value in entry.items()}
+
+
+def renamed(entry: Dict[str, Json], name: str) -> Dict[str, Json]:
+    """A layer's object under another name, in its config too."""
+    entry = _with_values(entry, {"name": name})
+    if isinstance(entry["config"], dict):
+        entry["config"] = _with_values(entry["config"], {"name": name})
+    return entry
+
+
+def as_model_config(entry: Dict[str, Json]) -> Json:
+    """A nested model's object as the `model_config` of a file of its own.
+
+    A nested entry has `name` and `inbound_nodes` beside `class_name` and `config`; tf.keras 2.4 and later
+    number shared objects there, which they do not at the top.
+    """
+    return {"class_name": entry["class_name"], "config": _without_object_ids(entry["config"])}
+
+
+def _without_object_ids(value: Json) -> Json:
+    if isinstance(value, list):
+        return [_without_object_ids(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _without_object_ids(item) for key, item in value.items() if key != "shared_object_id"}
+    return value
+
+
+def to_text(value: Json) -> str:
+    """JSON text as Keras writes it (the standard separators, ASCII only)."""
+    return json.dumps(value)
+
+
+def with_names(topology: Topology, names: Dict[str, str]) -> Topology:
+    """A Sequential whose layers bear the names that its file gives them."""
+    layers = [replace(layer, name=names.get(layer.name, layer.name)) for layer in topology.layers]
+    _check_unique(layers, topology.name)
+    return _sequential(topology.config, topology.name, layers)

@@ -1,0 +1,317 @@
+"""What a file holds and what is to be written: decisions as values, before anything is cut.
+
+A full file is cleaned by its own graph.  A weights file needs an architecture, or weight names that leave
+no doubt; an architecture of the parallel model makes it a full file.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, Dict, List, Mapping, Optional, Tuple
+
+from . import keras_config, match
+from .errors import (
+    AlreadySingleError,
+    AmbiguousWeightsError,
+    NeedsArchitectureError,
+    NotParallelError,
+    WeightsError,
+)
+from .extract import Cleaned, Placed, clean, deal
+from .layer_weights import is_weightless, split, split_by_names
+from .model import Json, Layer, LayerWeights, ModelFile, Topology, saved_layers
+
+ARCHITECTURE = "--architecture FILE (to_json() of the template or of the parallel model) settles it"
+NAMED_BY_OUTPUT = ("loss", "metrics", "weighted_metrics", "loss_weights", "sample_weight_mode")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user asked for; the command's flags and `convert()`'s keywords."""
+
+    optimizer: bool = True
+    weights_only: bool = False
+    trust_slices: bool = False
+    architecture: Optional[Json] = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be written, and what was found on the way.
+
+    Parameters
+    ----------
+    before, after : ModelFile
+        The file as it is, and as it is to be.
+    wrappers : tuple of Placed
+        The data-parallel wrappers that were undone (none where only names spoke).
+    renamed : tuple of (str, str)
+        Layers and outputs under a new name.
+    dropped : tuple of str
+        Layers that are gone: slices, merges, and what only they needed.
+    warnings, notes : tuple of str
+        What the user should know; a note is harmless.
+    """
+
+    before: ModelFile
+    after: ModelFile
+    wrappers: Tuple[Placed, ...] = ()
+    renamed: Tuple[Tuple[str, str], ...] = ()
+    dropped: Tuple[str, ...] = ()
+    warnings: Tuple[str, ...] = ()
+    notes: Tuple[str, ...] = ()
+
+
+def make_plan(before: ModelFile, options: Options) -> Plan:
+    """Decide what the clean file is to be.
+
+    Raises
+    ------
+    AlreadySingleError
+        There is nothing to undo.
+    NotParallelError
+        It looks parallel and is not provably so; the message says what does not fit.
+    WeightsError, NeedsArchitectureError
+        The weights do not add up, or cannot be dealt out without an architecture.
+    """
+    if before.topology is not None:
+        plan = _from_topology(before, before.topology, options)
+    elif options.architecture is not None:
+        plan = _from_architecture(before, options)
+    else:
+        plan = _from_names(before)
+    after = plan.after
+    if options.weights_only:
+        after = replace(after, form="weights", training_config=None, optimizer=None)
+    elif not options.optimizer:
+        after = replace(after, training_config=None, optimizer=None)
+    return replace(plan, after=after)
+
+
+# -- full files
+
+
+def clean_topology(topology: Topology, weightless_names: Any = (), trust_slices: bool = False) -> Cleaned:
+    """Undo all wrappers in a topology; `weightless_names` are own layers known to have no weights."""
+
+    def find(model: Topology, path: Tuple[str, ...]) -> match.Found:
+        def weightless(layer: Layer) -> bool:
+            return (not path and layer.name in weightless_names) or is_weightless(layer)
+
+        return match.find(model, weightless, trust_slices)
+
+    return clean(topology, find)
+
+
+def _from_topology(before: ModelFile, topology: Topology, options: Options) -> Plan:
+    """The plan for a file whose whole graph is known."""
+    empty = {group.layer for group in before.weights if not group.weights}
+    cleaned = clean_topology(topology, empty, options.trust_slices)
+    if not cleaned.matches:
+        raise not_parallel(cleaned)
+    result = cleaned.topology
+    weights = {group.layer: group for group in deal(topology, cleaned, before.groups)}
+    layers = saved_layers(result, before.keras_version)
+    outputs = _output_names(topology, cleaned)
+    training, lost = _renamed_outputs(before.training_config, outputs)
+    after = replace(
+        before,
+        topology=result,
+        weights=tuple(weights[layer.name] for layer in layers),
+        training_config=training,
+    )
+    warnings = _warnings(cleaned, lost)
+    misfit = _training_misfit(before, after)
+    if misfit:
+        after = replace(after, training_config=None, optimizer=None)
+        warnings.append("the training state was left out: %s" % misfit)
+    return Plan(
+        before,
+        after,
+        cleaned.matches,
+        cleaned.renamed + tuple((old, new) for old, new in outputs.items() if old != new),
+        _dropped(topology, result, cleaned),
+        tuple(warnings),
+        tuple(_notes(result)),
+    )
+
+
+def not_parallel(cleaned: Cleaned) -> NotParallelError:
+    """The refusal for a model without a provable wrapper."""
+    if not cleaned.near:
+        return AlreadySingleError("a single model already: there is nothing to undo", "use the file as it is")
+    nearest = cleaned.near[0]
+    hint = "the model stays as it is: cutting it would change what it computes"
+    if nearest.trust:
+        hint = "if you know that these layers only cut the batch, say --trust-slices"
+    return NotParallelError("not a data-parallel model: %s" % nearest.reason, hint)
+
+
+def _output_names(topology: Topology, cleaned: Cleaned) -> Dict[str, str]:
+    """The new name of each output of the outer model."""
+    new = cleaned.topology.outputs
+    return {key.layer: new[cleaned.outputs[i]].layer for i, key in enumerate(topology.outputs)}
+
+
+def _renamed_outputs(training: Json, names: Mapping[str, str]) -> Tuple[Json, List[str]]:
+    """(training_config with the template's output names as keys, keys that two outputs would share)."""
+    lost: List[str] = []
+    if not isinstance(training, dict) or all(old == new for old, new in names.items()):
+        return training, lost
+
+    def renamed(value: Json) -> Json:
+        keys = [names.get(key, key) for key in value]
+        lost.extend(sorted({key for key in keys if keys.count(key) > 1}))
+        return dict(zip(keys, value.values()))
+
+    return {
+        key: renamed(value) if key in NAMED_BY_OUTPUT and isinstance(value, dict) else value
+        for key, value in training.items()
+    }, lost
+
+
+def _training_misfit(before: ModelFile, after: ModelFile) -> str:
+    """Why the parallel model's training state is not one of the clean model; "" where it is."""
+    assert before.topology is not None
+    assert after.topology is not None
+    if before.training_config is None and before.optimizer is None:
+        return ""
+    if len(before.topology.outputs) != len(after.topology.outputs):
+        settings = before.training_config if isinstance(before.training_config, dict) else {}
+        for name in NAMED_BY_OUTPUT:
+            if isinstance(settings.get(name), list) and len(settings[name]) == len(before.topology.outputs) > 1:
+                return "%s is set for %d outputs, the template has %d" % (
+                    name, len(before.topology.outputs), len(after.topology.outputs)
+                )  # fmt: skip
+    if before.optimizer is not None and _moved_groups(before, after):
+        return "the clean model lists its trainable weights in another order"
+    return ""
+
+
+def _moved_groups(before: ModelFile, after: ModelFile) -> bool:
+    """Whether weighted layers of an outer model that stays would change their order.
+
+    An optimizer keeps its arrays in the order of the model's trainable weights.  Layers of one nested group
+    never change theirs.
+    """
+    places = {ref.path: i for i, group in enumerate(before.weights) for ref in group.weights}
+    order = [places[group.weights[0].path] for group in after.weights if group.weights]
+    return order != sorted(order)
+
+
+def _dropped(old: Topology, new: Topology, cleaned: Cleaned) -> Tuple[str, ...]:
+    """The outer model's own layers of which nothing is left."""
+    kept = {origin[0] for origin in cleaned.origins.values()}
+    inputs = {key.layer for key in old.inputs}
+    return tuple(layer.name for layer in old.layers if layer.name not in kept and layer.name not in inputs)
+
+
+def _warnings(cleaned: Cleaned, lost: List[str]) -> List[str]:
+    warnings = ["%s (left as it is)" % miss.reason for miss in cleaned.near]
+    for placed in cleaned.matches:
+        trusted = [piece.tensor.layer for piece in placed.match.slices if piece.proof == "trusted"]
+        if trusted:
+            warnings.append("layer %r was taken for a slice on your word: its code is not known" % trusted[0])
+    if lost:
+        warnings.append("training_config: outputs %s share a name now; one setting of each was lost" % ", ".join(lost))
+    return warnings
+
+
+def _notes(topology: Topology) -> List[str]:
+    """Harmless facts: code that the template itself holds, inputs with a fixed batch size."""
+    from .slicers import code_of
+
+    notes = []
+    for layer in topology.walk():
+        if layer.class_name == "Lambda":
+            code = code_of(layer.config)
+            if code is not None:
+                notes.append(
+                    "layer %r holds Python code of version %s; loading the file runs it" % (layer.name, code.version)
+                )
+    for key in topology.inputs:
+        shape = keras_config.shape_of_input(topology.layer(key.layer))
+        if shape and shape[0] is not None:
+            notes.append("input %r has a fixed batch size of %d" % (key.layer, shape[0]))
+    return notes
+
+
+# -- weights files
+
+
+def _from_architecture(before: ModelFile, options: Options) -> Plan:
+    """The plan for a weights file with the architecture of its template, or of its parallel model."""
+    topology = _bare(keras_config.parse(options.architecture))
+    cleaned = clean_topology(topology, trust_slices=options.trust_slices)
+    if not cleaned.matches:
+        return _with_template(before, topology)
+    if [layer.name for layer in saved_layers(topology, before.keras_version)] == [g.layer for g in before.weights]:
+        return _as_model(_from_topology(before, topology, options))
+    return _with_template(before, cleaned.topology)
+
+
+def _bare(topology: Topology) -> Topology:
+    """Without what `to_json()` adds to a config."""
+    extra = ("keras_version", "backend")
+    config = {key: value for key, value in topology.config.items() if key not in extra}
+    return replace(topology, config=config)
+
+
+def _as_model(plan: Plan) -> Plan:
+    return replace(plan, after=replace(plan.after, form="model"))
+
+
+def _with_template(before: ModelFile, template: Topology) -> Plan:
+    """Deal the wrapper's one group with weights out to the template's layers."""
+    layers = saved_layers(template, before.keras_version)
+    if [group.layer for group in before.weights] == [layer.name for layer in layers]:
+        raise AlreadySingleError("weights of a single model already: there is nothing to undo", "use the file as it is")
+    full = [group for group in before.weights if group.weights]
+    if len(full) > 1:
+        raise WeightsError(
+            "%d groups hold weights (%s), a wrapper has one" % (len(full), _listed(full)),
+            "give the to_json() of the whole model, or check that the architecture belongs to this file",
+        )
+    flat = full[0].weights if full else ()
+    dealt = {group.layer: group for group in split(template, flat)}
+    after = replace(
+        before,
+        form="model",
+        topology=template,
+        weights=tuple(dealt[layer.name] for layer in layers),
+    )
+    dropped = tuple(group.layer for group in before.weights if not group.weights)
+    return Plan(before, after, dropped=dropped, notes=tuple(_notes(template)))
+
+
+def _from_names(before: ModelFile) -> Plan:
+    """The plan for a weights file alone: only where names leave no doubt."""
+    full = [group for group in before.weights if group.weights]
+    if not full:
+        raise NeedsArchitectureError("the file holds no weights at all", ARCHITECTURE)
+    if len(full) > 1 or not _is_nested(full[0]):
+        raise AlreadySingleError(
+            "weights of a single model, as far as names tell: there is nothing to undo",
+            "if a wrapper stands among its layers, " + ARCHITECTURE,
+        )
+    before_it = [group.layer for group in before.weights[: before.weights.index(full[0])]]
+    if sum(1 for name in before_it if name.startswith("lambda")) < 2:
+        raise NeedsArchitectureError(
+            "group %r holds a whole model's weights, but no slices of a wrapper stand before it" % full[0].layer,
+            ARCHITECTURE,
+        )
+    try:
+        dealt = split_by_names(full[0].weights)
+    except AmbiguousWeightsError as error:
+        raise NeedsArchitectureError(error.message, error.hint or ARCHITECTURE) from error
+    dropped = tuple(group.layer for group in before.weights if not group.weights)
+    after = replace(before, weights=dealt)
+    return Plan(before, after, dropped=dropped, notes=("layers without weights are not listed: no name tells them",))
+
+
+def _is_nested(group: LayerWeights) -> bool:
+    """Whether a group's weights bear other layers' names than its own."""
+    return any(not ref.name.split(":")[0].startswith(group.layer) for ref in group.weights)
+
+
+def _listed(groups: List[LayerWeights]) -> str:
+    return ", ".join(repr(group.layer) for group in groups[:4]) + (", ..." if len(groups) > 4 else "")
+

@@ -1,0 +1,148 @@
+"""Path -> `ModelFile`: what a Keras HDF5 file holds, as values, no array read."""
+
+from typing import List, Optional, Tuple
+
+from . import keras_config
+from .errors import ConfigError, NotKerasError, WeightsError
+from .hdf5 import Source
+from .model import LayerWeights, ModelFile, Optimizer, Topology, WeightRef, saved_layers
+
+MODEL_WEIGHTS = "/model_weights"
+OPTIMIZER_WEIGHTS = "/optimizer_weights"
+
+
+def read(source: Source) -> ModelFile:
+    """Read a full model file or a weights file.
+
+    Parameters
+    ----------
+    source : Source
+        An open file.
+
+    Returns
+    -------
+    ModelFile
+        With `form` "model" where the file has a `model_config`, else "weights".
+
+    Raises
+    ------
+    NotKerasError
+        It is HDF5 and not Keras, or what a failed `save()` left behind.
+    ConfigError, WeightsError
+        It is damaged; the message names the layer.
+    """
+    config = source.text("/", "model_config")
+    if config is None:
+        return _weights_file(source)
+    topology = keras_config.parse(keras_config.parse_json(config, "model_config"))
+    if MODEL_WEIGHTS not in source.groups:
+        raise NotKerasError(
+            "a model's config without its weights: the save failed half-way", "look for an earlier checkpoint"
+        )
+    version = source.text("/", "keras_version")
+    weights = _layer_weights(source, MODEL_WEIGHTS)
+    topology = _fitted(topology, weights, version)
+    training = source.text("/", "training_config")
+    return ModelFile(
+        source.path,
+        "model",
+        version,
+        source.text("/", "backend"),
+        topology,
+        weights,
+        keras_config.parse_json(training, "training_config") if training is not None else None,
+        _optimizer(source),
+        MODEL_WEIGHTS,
+    )
+
+
+def _weights_file(source: Source) -> ModelFile:
+    # what save_weights() of a full file's group would have: the list of layers stands at the root
+    if source.names("/", "layer_names") is None:
+        raise _no_keras(source)
+    return ModelFile(
+        source.path,
+        "weights",
+        source.text("/", "keras_version"),
+        source.text("/", "backend"),
+        None,
+        _layer_weights(source, ""),
+    )
+
+
+def _no_keras(source: Source) -> NotKerasError:
+    """The error for a file with neither a config nor a list of layers."""
+    if MODEL_WEIGHTS in source.groups:
+        return NotKerasError(
+            "weights without a model_config: the file is damaged or was edited", "look for an earlier checkpoint"
+        )
+    if source.has_attribute("/", "keras_version") and not source.arrays:
+        return NotKerasError(
+            "the save that made this file failed: there are no weights in it",
+            "look for a weights file (save_weights_only) or a TensorFlow checkpoint beside it",
+        )
+    return NotKerasError("HDF5, but no Keras model and no Keras weights", "only files that Keras saved can be read")
+
+
+def _layer_weights(source: Source, base: str) -> Tuple[LayerWeights, ...]:
+    """The groups of the layers below `base`, in the order of `layer_names`."""
+    names = source.names(base or "/", "layer_names")
+    if names is None:
+        raise NotKerasError("%s has no layer_names" % base, "the save failed half-way: look for an earlier checkpoint")
+    if len(set(names)) != len(names):
+        raise WeightsError("layer_names names a layer twice", "the file is damaged")
+    return tuple(_group(source, base, name) for name in names)
+
+
+def _group(source: Source, base: str, layer: str) -> LayerWeights:
+    path = _joined(base, layer)
+    if path not in source.groups:
+        raise WeightsError("layer %r has no group in the file" % layer, "the file is damaged: get a fresh copy")
+    names = source.names(path, "weight_names")
+    if names is None:
+        raise WeightsError("layer %r has no weight_names" % layer, "the save failed half-way, or the file is damaged")
+    refs: List[WeightRef] = []
+    for name in names:
+        place = _joined(path, name)
+        array = source.array(place)
+        if array is None:
+            raise WeightsError("layer %r: weight %r is not in the file" % (layer, name), "the file is damaged")
+        refs.append(WeightRef(name, place, array.shape, array.dtype, array.size))
+    return LayerWeights(layer, tuple(refs))
+
+
+def _joined(base: str, name: str) -> str:
+    """A path below `base`; a name that would lead elsewhere is refused."""
+    parts = name.split("/")
+    if not all(parts) or "." in parts or ".." in parts or "\0" in name:
+        raise WeightsError("%r is no name for a layer or a weight" % name, "do not trust this file")
+    return "%s/%s" % (base, name)
+
+
+def _optimizer(source: Source) -> Optional[Optimizer]:
+    if OPTIMIZER_WEIGHTS not in source.groups:
+        return None
+    paths = source.below(OPTIMIZER_WEIGHTS)
+    size = 0
+    for path in paths:
+        array = source.array(path)
+        size += array.size if array else 0
+    return Optimizer(OPTIMIZER_WEIGHTS, len(paths), size)
+
+
+def _fitted(topology: Topology, weights: Tuple[LayerWeights, ...], version: Optional[str]) -> Topology:
+    """The topology, its saved layers shown to be the file's.
+
+    An old Sequential holds nested models without a name; only the order of the groups names them.
+    """
+    layers = saved_layers(topology, version)
+    names = [group.layer for group in weights]
+    if [layer.name for layer in layers] == names:
+        return topology
+    if topology.sequential and len(layers) == len(names):
+        return keras_config.with_names(topology, dict(zip((layer.name for layer in layers), names)))
+    odd = sorted(set(names) ^ {layer.name for layer in layers})
+    raise ConfigError(
+        "the config's layers are not those that have weights in the file%s" % (": %r" % odd[0] if odd else ""),
+        "the file is damaged or was edited",
+    )

@@ -1,0 +1,61 @@
+"""`ModelFile` -> HDF5, as Keras itself lays it out.  Decides nothing: what to write is all in the value."""
+
+from typing import Optional, Tuple
+
+from . import keras_config
+from .hdf5 import Target
+from .model import ModelFile, is_tf_keras, version_of
+from .reader import MODEL_WEIGHTS, OPTIMIZER_WEIGHTS
+
+
+def write(model: ModelFile, target: Target) -> None:
+    """Write a model or weights file.
+
+    Parameters
+    ----------
+    model : ModelFile
+        `form` says which of the two.
+    target : Target
+        A new, empty file, opened with the source that `model` refers to.
+    """
+    base = "" if model.form == "weights" else MODEL_WEIGHTS
+    target.group(base or "/")
+    for name in ("backend", "keras_version"):
+        target.copy_attribute(model.attributes_from, base or "/", name)
+    if model.form == "model":
+        _write_configs(model, target)
+    target.set_names(base or "/", "layer_names", [group.layer for group in model.weights])
+    for group in model.weights:
+        path = "%s/%s" % (base, group.layer)
+        target.group(path)
+        target.set_names(path, "weight_names", [ref.name for ref in group.weights])
+        for ref in group.weights:
+            target.copy(ref.path, "%s/%s" % (path, ref.name))
+    if model.form == "model" and model.optimizer is not None:
+        target.copy(model.optimizer.path, OPTIMIZER_WEIGHTS)
+
+
+def _write_configs(model: ModelFile, target: Target) -> None:
+    assert model.topology is not None
+    for name, value in (("backend", model.backend), ("keras_version", model.keras_version)):
+        if value is not None:
+            target.set_text("/", name, value, _like(target, name), charset=_root_charset(model))
+    target.set_text("/", "model_config", keras_config.to_text(model.topology.config), _like(target, "model_config"))
+    if model.training_config is not None:
+        text = keras_config.to_text(model.training_config)
+        target.set_text("/", "training_config", text, _like(target, "training_config"))
+
+
+def _like(target: Target, name: str) -> Optional[Tuple[str, str]]:
+    """The source's attribute of that name, whose HDF5 type the new one takes; None in a weights file."""
+    full = target.source.has_attribute("/", "model_config")
+    return ("/", name) if full and target.source.has_attribute("/", name) else None
+
+
+def _root_charset(model: ModelFile) -> str:
+    """The character set of a full file's own `backend` and `keras_version`.
+
+    tf.keras wrote them as text from TensorFlow 1.13 on ("2.2.4-tf"), every Keras before that as bytes.
+    """
+    modern = is_tf_keras(model.keras_version) and version_of(model.keras_version) >= (2, 2)
+    return "utf-8" if modern else "ascii"
