@@ -178,7 +178,10 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("change", "says"),
         [
-            (lambda group: group.__delitem__("last/kernel:0"), "layer 'net': weight 'last/kernel:0' is not in the file"),
+            (
+                lambda group: group.__delitem__("last/kernel:0"),
+                "layer 'net': weight 'last/kernel:0' is not in the file",
+            ),
             (lambda group: _reshape(group, "last/kernel:0", (3, 4)), "last.*kernel.*3, 4"),
             (lambda group: _drop_name(group, "last/bias:0"), "last"),
         ],
@@ -237,12 +240,16 @@ def test_a_wrapper_inside_a_model_is_replaced_under_its_own_name(tmp_path, templ
     inner = tiny.parallel(template, 2, "wrapped")
     around = (tiny.entry("start", 3), tiny.dense("before", "start", seed=7))
     outer = tiny.TinyModel(
-        "outer", around + (tiny.nested("wrapped", "before", inner), tiny.dense("after", "wrapped", seed=8)),
-        ("start",), ("after",),
+        "outer",
+        around + (tiny.nested("wrapped", "before", inner), tiny.dense("after", "wrapped", seed=8)),
+        ("start",),
+        ("after",),
     )
     gold = tiny.TinyModel(
-        "outer", around + (tiny.nested("net", "before", template), tiny.dense("after", "net", seed=8)),
-        ("start",), ("after",),
+        "outer",
+        around + (tiny.nested("net", "before", template), tiny.dense("after", "net", seed=8)),
+        ("start",),
+        ("after",),
     )
     source = tiny.save(tmp_path / "parallel.h5", outer)
     done = unparallel.convert(source, tmp_path / "made.h5")
@@ -255,7 +262,9 @@ def test_outputs_in_another_order_keep_the_outer_model(tmp_path, template):
     wrapped = tiny.parallel(two, 2)
     source = tiny.save(tmp_path / "parallel.h5", wrapped._replace(outputs=("last", "middle")))
     unparallel.convert(source, tmp_path / "made.h5")
-    gold = tiny.TinyModel("wrapper", (template.layers[0], tiny.nested("net", "x", two)), ("x",), (("net", 1), ("net", 0)))
+    gold = tiny.TinyModel(
+        "wrapper", (template.layers[0], tiny.nested("net", "x", two)), ("x",), (("net", 1), ("net", 0))
+    )
     assert list(differences(tiny.save(tmp_path / "gold.h5", gold), str(tmp_path / "made.h5"))) == []
 
 
@@ -273,7 +282,10 @@ def test_inspection_agrees_with_the_conversion(tmp_path, parallel_file):
     assert seen.verdict == "parallel"
     assert (seen.template, seen.parameters, seen.wrappers) == (done.template, done.parameters, done.wrappers)
     assert [(layer.name, layer.class_name, layer.parameters) for layer in seen.layers] == [
-        ("x", "InputLayer", 0), ("first", "Dense", 12), ("middle", "BatchNormalization", 12), ("last", "Dense", 12),
+        ("x", "InputLayer", 0),
+        ("first", "Dense", 12),
+        ("middle", "BatchNormalization", 12),
+        ("last", "Dense", 12),
     ]
 
 

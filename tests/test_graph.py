@@ -12,9 +12,7 @@ def topology(layers, inputs, outputs):
 
 
 def test_edges_hold_which_output_goes_to_which_input():
-    read = topology(
-        [tiny.entry("a", 3), tiny.entry("b", 3), tiny.merge("c", ["b", "a"])], ("a", "b"), ("c",)
-    )
+    read = topology([tiny.entry("a", 3), tiny.entry("b", 3), tiny.merge("c", ["b", "a"])], ("a", "b"), ("c",))
     edges = sorted(call_graph(read).edges(data=True))
     assert edges == [
         (("a", 0), ("c", 0), {"tensor": 0, "port": 1}),

@@ -76,10 +76,16 @@ class TestForeignBytes:
             opened(path)
 
     def test_a_soft_link(self, path):
-        self.refused(path, lambda f: f.create_group("g").__setitem__("link", h5py.SoftLink("/etc")), "/g/link is a link of the soft kind")
+        self.refused(
+            path,
+            lambda f: f.create_group("g").__setitem__("link", h5py.SoftLink("/etc")),
+            "/g/link is a link of the soft kind",
+        )
 
     def test_an_external_link(self, path):
-        self.refused(path, lambda f: f.__setitem__("x", h5py.ExternalLink("other.h5", "/a")), "/x is a link of the external kind")
+        self.refused(
+            path, lambda f: f.__setitem__("x", h5py.ExternalLink("other.h5", "/a")), "/x is a link of the external kind"
+        )
 
     def test_external_storage(self, path, tmp_path):
         secret = tmp_path / "secret"

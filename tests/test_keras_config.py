@@ -25,8 +25,12 @@ X = layer("x", [], "InputLayer")
 
 def test_calls_of_a_nested_model_count_from_1_in_keras_2():
     inner = model([X], [["x", 0, 0]])["config"]
-    nested = {"name": "inner", "class_name": "Model", "config": inner,
-              "inbound_nodes": [[["x", 0, 0, {}]], [["inner", 1, 0, {}]]]}
+    nested = {
+        "name": "inner",
+        "class_name": "Model",
+        "config": inner,
+        "inbound_nodes": [[["x", 0, 0, {}]], [["inner", 1, 0, {}]]],
+    }
     read = keras_config.parse(model([X, nested], [["inner", 2, 0]]))
     assert read.outputs == (TensorKey("inner", 1, 0),)
     assert read.layer("inner").calls[1].inputs == (TensorKey("inner", 0, 0),)
@@ -36,8 +40,12 @@ def test_calls_of_a_nested_model_count_from_1_in_keras_2():
 def test_calls_of_a_nested_model_count_from_0_in_keras_3():
     inner = model([X], [["x", 0, 0]])["config"]
     tensor = {"class_name": "__keras_tensor__", "config": {"shape": [None, 3], "keras_history": ["x", 0, 0]}}
-    nested = {"name": "inner", "class_name": "Functional", "config": inner,
-              "inbound_nodes": [{"args": [tensor], "kwargs": {"mask": None}}]}
+    nested = {
+        "name": "inner",
+        "class_name": "Functional",
+        "config": inner,
+        "inbound_nodes": [{"args": [tensor], "kwargs": {"mask": None}}],
+    }
     read = keras_config.parse(model([X, nested], ["inner", 0, 0], ["x", 0, 0]))
     assert read.outputs == (TensorKey("inner", 0, 0),)
     assert read.layer("inner").calls[0].inputs == (TensorKey("x", 0, 0),)

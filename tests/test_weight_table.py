@@ -120,7 +120,7 @@ def probe(framework):
             continue
         try:
             found.append(describe(keras, name, shape, arguments))
-        except (TypeError, ValueError) as error:  # an argument that this version does not have, or may not combine
+        except Exception as error:  # noqa: BLE001  (an argument that this version does not know, an op without a GPU)
             found.append({"class_name": name, "error": str(error)[:80]})
     return {"version": getattr(keras, "__version__", ""), "layers": found}
 
@@ -146,7 +146,7 @@ from unparallel.weight_table import ROLES, ROWS, WEIGHTLESS  # noqa: E402
 def probed(framework):
     if importlib.util.find_spec(framework.split(".")[0]) is None:
         pytest.skip("no %s here" % framework)
-    done = subprocess.run([sys.executable, __file__, framework], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    done = subprocess.run([sys.executable, __file__, framework], capture_output=True)
     lines = [line for line in done.stdout.decode().splitlines() if line.startswith("PROBE ")]
     if not lines:
         pytest.skip("%s does not run here: %s" % (framework, done.stderr.decode()[-200:]))
@@ -170,7 +170,10 @@ def test_table_says_what_keras_builds(framework):
     found = probed(framework)
     real = [item for item in found["layers"] if "error" not in item]
     assert len(real) > 40
+    old = found["version"].startswith(("2.0", "2.1.")) and framework == "keras"
     for item in real:
+        if old and item["config"].get("trainable") is False:
+            continue  # the flag of recurrent layers froze nothing then
         layer = Layer("it", item["class_name"], item["config"])
         spec = expected_weights(layer, tf_keras=framework != "keras")
         assert spec is not None, item["class_name"]

@@ -96,8 +96,10 @@ def dense(name: str, before: Any, size: int = 3, units: int = 3, trainable: bool
 
 def batchnorm(name: str, before: Any, size: int = 3, trainable: bool = True, seed: int = 0) -> TinyLayer:
     numbers = np.random.RandomState(seed + 1000)
-    arrays = [(name + "/" + role + ":0", numbers.rand(size).astype("float32")) for role in
-              ("gamma", "beta", "moving_mean", "moving_variance")]
+    arrays = [
+        (name + "/" + role + ":0", numbers.rand(size).astype("float32"))
+        for role in ("gamma", "beta", "moving_mean", "moving_variance")
+    ]
     config = {"name": name, "trainable": trainable, "axis": -1, "momentum": 0.99, "center": True, "scale": True}
     return TinyLayer(name, "BatchNormalization", config, ((before,),), tuple(arrays[:2]), tuple(arrays[2:]))
 
@@ -197,4 +199,9 @@ def _text(group: Any, name: str, value: str) -> None:
 
 
 def _names(group: Any, name: str, items: List[str]) -> None:
-    group.attrs[name] = np.array([item.encode("utf-8") for item in items], dtype="S" if items else "float64")
+    data = np.array([item.encode("utf-8") for item in items], dtype="S" if items else "float64")
+    count = data.nbytes // 64512 + 1
+    while any(part.nbytes > 64512 for part in np.array_split(data, count)):
+        count += 1
+    for i, part in enumerate(np.array_split(data, count)):
+        group.attrs[name if count == 1 else "%s%d" % (name, i)] = part

@@ -6,12 +6,14 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, List, Optional, Sequence
 
+from . import cli_batch
+from .text import complain, printable, size_text
+
 if TYPE_CHECKING:
     from .conversion import Conversion, Inspection
-    from .errors import UnparallelError
 
 EPILOG = """\
-exit codes: 0 done, 1 failed or refused, 2 usage, 3 nothing to undo
+exit codes: 0 done, 1 failed or refused, 2 usage, 3 nothing to undo (0 among many files), 130 stopped by Ctrl-C
 
 without -o, what the file holds is shown and nothing is written
 """
@@ -24,8 +26,10 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("source", metavar="SOURCE", help="the .h5 file of a parallel model, or of its weights")
-    parser.add_argument("-o", "--output", metavar="TARGET", help="the file to write")
+    parser.add_argument(
+        "sources", metavar="SOURCE", nargs="*", help="the .h5 file of a parallel model, or of its weights; or many"
+    )
+    parser.add_argument("-o", "--output", metavar="TARGET", help="the file to write; the folder for many")
     parser.add_argument(
         "--architecture",
         metavar="FILE",
@@ -44,7 +48,21 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--json", action="store_true", help="print the facts as JSON")
     parser.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
     parser.add_argument("--version", action="store_true", help="print the versions and exit")
+    cli_batch.add_arguments(parser)
     return parser
+
+
+def _parsed(words: List[str]) -> argparse.Namespace:
+    """The options; `source` is the only one of `sources`, or None where they are many."""
+    parser = _parser()
+    options = parser.parse_intermixed_args(words)
+    if not options.sources and options.files_from is None:
+        parser.error("the following arguments are required: SOURCE")
+    many = cli_batch.is_wanted(options)
+    if many and options.output is None:
+        parser.error("many files need a folder to write to: -o FOLDER")
+    options.source = None if many else options.sources[0]
+    return options
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
@@ -64,14 +82,16 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     if "--version" in words:
         _print_versions()
         return 0
-    options = _parser().parse_args(words)
+    options = _parsed(words)
     # h5py takes a quarter of a second to import: not for --help or a usage error
     from .errors import UnparallelError
 
+    if options.source is None:
+        return cli_batch.run(options)
     try:
         return _convert(options) if options.output is not None else _inspect(options)
     except UnparallelError as error:
-        _complain(error)
+        complain(error)
         return error.exit_code
 
 
@@ -131,25 +151,12 @@ def _inspect(options: argparse.Namespace) -> int:
 
 def _say(lines: Sequence[str]) -> None:
     for line in lines:
-        print(_printable(line))
+        print(printable(line))
 
 
 def _warn(warnings: Sequence[str]) -> None:
     for warning in warnings:
-        print(_printable("warning: %s" % warning), file=sys.stderr)
-
-
-def _complain(error: "UnparallelError") -> None:
-    print(_printable("unparallel: %s" % error.message), file=sys.stderr)
-    if error.hint:
-        print(_printable("hint: %s" % error.hint), file=sys.stderr)
-
-
-def _printable(text: str) -> str:
-    """The text with control and direction characters of a stranger's names shown, not obeyed."""
-    shown = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
-    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    return shown.encode(encoding, "backslashreplace").decode(encoding)
+        print(printable("warning: %s" % warning), file=sys.stderr)
 
 
 def _jsonable(value: Any) -> Any:
@@ -168,16 +175,13 @@ def _conversion_lines(done: "Conversion") -> List[str]:
     lines = ["%s -> %s" % (done.source, done.target)]
     lines += _wrapper_lines(done.wrappers)
     what = "weights file" if done.form == "weights" else "model %r" % done.template if done.template else "model"
-    lines.append(
-        "wrote:     %s, %s, %s"
-        % (what, _count(done.layers, "layer"), _count(done.parameters, "parameter"))
-    )
+    lines.append("wrote:     %s, %s, %s" % (what, _count(done.layers, "layer"), _count(done.parameters, "parameter")))
     lines.append("optimizer: %s" % (done.optimizer + " kept" if done.optimizer else "none in the file written"))
     if done.renamed:
         lines.append("renamed:   %s" % ", ".join("%s -> %s" % pair for pair in done.renamed))
     check = "%s compared byte for byte" % _count(done.arrays, "array") if done.verified else "skipped"
     lines.append("verified:  %s" % check)
-    lines.append("size:      %s -> %s" % (_size(done.bytes_before), _size(done.bytes_after)))
+    lines.append("size:      %s -> %s" % (size_text(done.bytes_before), size_text(done.bytes_after)))
     return lines + _health_lines(done.non_finite) + ["note:      %s" % note for note in done.notes]
 
 
@@ -211,11 +215,11 @@ def _inspection_lines(seen: "Inspection") -> List[str]:
     lines.append("layers:    %d, %s" % (len(seen.layers), _count(seen.parameters, "parameter")))
     lines += _layer_lines(seen)
     if seen.optimizer:
-        lines.append("optimizer: %s, %s of state" % (seen.optimizer, _size(seen.optimizer_bytes)))
+        lines.append("optimizer: %s, %s of state" % (seen.optimizer, size_text(seen.optimizer_bytes)))
     lines += _health_lines(seen.non_finite)
     lines += ["note:      %s" % note for note in seen.notes]
-    after = ", about %s after conversion" % _size(seen.bytes_after) if seen.verdict == "parallel" else ""
-    lines.append("size:      %s%s" % (_size(seen.bytes_before), after))
+    after = ", about %s after conversion" % size_text(seen.bytes_after) if seen.verdict == "parallel" else ""
+    lines.append("size:      %s%s" % (size_text(seen.bytes_before), after))
     return lines
 
 
@@ -243,15 +247,6 @@ def _form(form: str) -> str:
 
 def _count(number: int, what: str) -> str:
     return "%s %s%s" % (format(number, ","), what, "" if number == 1 else "s")
-
-
-def _size(size: int) -> str:
-    value, unit = float(size), "B"
-    for larger in ("KB", "MB", "GB", "TB"):
-        if value < 1000:
-            break
-        value, unit = value / 1000, larger
-    return "%d B" % size if unit == "B" else "%.1f %s" % (value, unit)
 
 
 def _print_versions() -> None:

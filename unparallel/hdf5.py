@@ -11,7 +11,6 @@ plain numbers, shapes that the file has no bytes for.
 import contextlib
 import errno
 import os
-import secrets
 from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
@@ -19,6 +18,7 @@ import h5py
 import numpy as np
 
 from .errors import FileError, HostileFileError, NotKerasError, TargetExistsError, UnparallelError
+from .leftovers import PARTIAL_SUFFIX, owner_mark
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 # Keras splits list attributes above this many bytes, since an object header holds 64 KiB at most.
@@ -39,7 +39,6 @@ BUILT_IN_FILTERS = {
 }
 # zlib cannot shrink by more than 1032:1, and scaleoffset stores constant chunks in a few bytes.
 LARGEST_RATIO = 1100
-PARTIAL_SUFFIX = ".unparallel-part"
 
 
 @dataclass(frozen=True)
@@ -180,6 +179,13 @@ class Source:
             items += self._list(path, "%s%d" % (name, part))
             part += 1
         return items if part else None
+
+    def has_fixed_names(self, path: str, name: str) -> bool:
+        """Whether a list attribute holds fixed-length texts; True for one that is split or empty."""
+        if not self.has_attribute(path, name):
+            return True
+        kind = h5py.h5a.open(self.handle[path].id, name.encode("utf-8")).get_type()
+        return not (isinstance(kind, h5py.h5t.TypeStringID) and kind.is_variable_str())
 
     def _list(self, path: str, name: str) -> List[str]:
         self._check_attribute(path, name)
@@ -401,8 +407,11 @@ class Target:
         """Make a group, with those above it; one that is there already stays."""
         self.handle.require_group(path)
 
-    def set_names(self, path: str, name: str, items: Sequence[str]) -> None:
-        """A list attribute as Keras writes it: fixed-length bytes, split above 64,512 bytes."""
+    def set_names(self, path: str, name: str, items: Sequence[str], fixed: bool = True) -> None:
+        """A list attribute as Keras writes it: split, and then of fixed-length texts, above 64,512 bytes.
+
+        A shorter list is one of fixed-length texts under h5py 2 and of variable-length ones under h5py 3.
+        """
         data = np.array([item.encode("utf-8") for item in items], dtype="S" if items else "float64")
         parts = 1
         while any(part.nbytes > ATTRIBUTE_LIMIT for part in np.array_split(data, parts)):
@@ -410,6 +419,9 @@ class Target:
             if parts > max(1, len(data)):
                 raise FileError("a name is longer than an HDF5 attribute can hold", "no Keras could write this file")
         owner = self.handle[path]
+        if parts == 1 and len(data) and not fixed:
+            owner.attrs.create(name, list(data), dtype=h5py.string_dtype("ascii"))
+            return
         for i, part in enumerate(np.array_split(data, parts)):
             owner.attrs[name if parts == 1 else "%s%d" % (name, i)] = part
 
@@ -443,10 +455,10 @@ def _text_type(source: Source, like: Tuple[str, str], data: bytes) -> "np.dtype[
 
 
 def partial_name(target: str) -> str:
-    """A name beside `target` for the file while it is being written; it holds this process' number."""
+    """A name beside `target` for the file while it is being written; it tells whose it is."""
     folder, base = os.path.split(os.path.abspath(target))
     # a file name has 255 bytes at most on every file system that we know
-    return os.path.join(folder, ".%s.%d-%s%s" % (base[:180], os.getpid(), secrets.token_hex(4), PARTIAL_SUFFIX))
+    return os.path.join(folder, ".%s.%s%s" % (base[:180], owner_mark(), PARTIAL_SUFFIX))
 
 
 @contextlib.contextmanager
@@ -520,6 +532,18 @@ def _rename_new(partial: str, target: str) -> None:
         if os.path.lexists(target):
             raise FileExistsError(target) from None
         os.replace(partial, target)
+
+
+def root_names(path: str) -> List[str]:
+    """Names of the root's attributes and members: enough to tell whether a file is one of Keras.
+
+    What lies below is not looked at, so what `open_source` refuses may be asked too.
+    """
+    handle = _open_for_reading(path)
+    try:
+        return [as_text(name) for name in handle.attrs] + [as_text(name) for name in handle]
+    finally:
+        handle.close()
 
 
 def library_versions() -> Dict[str, str]:

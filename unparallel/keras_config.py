@@ -130,8 +130,6 @@ def _sequential(entry: Dict[str, Json], name: str, layers: List[Layer]) -> Topol
     )
 
 
-
-
 def _functional(entry: Dict[str, Json], name: str, layers: List[Layer]) -> Topology:
     known = {layer.name: layer for layer in layers}
     config = entry["config"]

@@ -17,7 +17,7 @@ import networkx as nx
 
 from . import slicers
 from .graph import CallKey, call_graph, call_of, in_order
-from .keras_config import replace_references
+from .keras_config import replace_references, shape_of_input
 from .layer_weights import is_weightless
 from .model import Layer, TensorKey, Topology
 
@@ -216,13 +216,16 @@ class _Search:
     def _merges(self) -> List[Merge]:
         """All calls that join two or more tensors along the batch, or average them."""
         found = []
-        for node in self.order:
-            value = self.values.get(TensorKey(node[0], node[1], 0))
-            parts = tuple(call_of(self.graph, node).inputs)
-            if len(parts) < 2 or not isinstance(value, (slicers.Joined, slicers.Mean)):
+        for name, number in self.order:
+            layer = self.topology.layer(name)
+            parts = layer.calls[number].inputs
+            if len(parts) < 2 or not slicers.is_helper(layer):
                 continue
-            if [getattr(part, "key", None) for part in value.parts] == list(parts):
-                found.append(Merge(node, "mean" if isinstance(value, slicers.Mean) else "concatenate", parts))
+            # what flows in does not matter here, only that it is joined as it is and in this order
+            (value, *_) = slicers.evaluate(layer, layer.calls[number], [slicers.Tensor(key) for key in parts])
+            if isinstance(value, (slicers.Joined, slicers.Mean)) and _keys(value.parts) == parts:
+                kind = "mean" if isinstance(value, slicers.Mean) else "concatenate"
+                found.append(Merge((name, number), kind, parts))
         return found
 
     # -- the walk
@@ -253,6 +256,13 @@ class _Search:
         rows = [value for value in values if isinstance(value, slicers.Rows)]
         if len(rows) == len(tensors) and len({value.source for value in rows}) == 1:
             reason = slicers.check_partition(rows)
+            if reason and self._bound_late(tensors):
+                return self._take_on_trust(
+                    tensors,
+                    proof,
+                    "layers %s: %s (functions made in a loop are all saved with the last part)"
+                    % (_names(tensors), reason),
+                )
             if reason:
                 raise _Broken("layers %s: %s" % (_names(tensors), reason))
             for part, (key, value) in enumerate(zip(tensors, rows)):
@@ -270,12 +280,40 @@ class _Search:
             return False
         if any(isinstance(value, slicers.Rows) for value in values):
             raise _Broken("layers %s: some of these slices do something else than the others" % _names(tensors))
+        return self._take_on_trust(tensors, proof, self._unknown_slice(tensors[0], values[0]))
+
+    def _bound_late(self, tensors: Tensors) -> bool:
+        """Whether the slices are one function that is told its part by a closure alone, all with the same."""
+        layers = [self.topology.layer(key.layer) for key in tensors]
+        configs = [_nameless(layer.config) for layer in layers]
+        closures = [layer.config.get("function") for layer in layers if not layer.config.get("arguments")]
+        closed = [field for field in closures if isinstance(field, list) and len(field) == 3 and field[2]]
+        return len(closed) == len(tensors) and all(config == configs[0] for config in configs)
+
+    def _take_on_trust(self, tensors: Tensors, proof: _Proof, reason: str) -> bool:
+        """Record slices that nothing proves, where the user vouches for them; else refuse with the reason."""
         if not self.trust_slices:
-            raise _Broken(self._unknown_slice(tensors[0], values[0]), trust=True)
-        source = sources.pop()
+            raise _Broken(reason, trust=True)
+        source = call_of(self.graph, tensors[0][:2]).inputs[0]
+        self._check_input_shapes(tensors, source)
         for part, key in enumerate(tensors):
             proof.slices[key] = Slice(key, source, part, "trusted", "part %d of %d" % (part + 1, len(tensors)))
         return True
+
+    def _check_input_shapes(self, tensors: Tensors, source: TensorKey) -> None:
+        """A slice of the batch leaves all other axes alone: what reads it wants the shape of what is cut."""
+        whole = shape_of_input(self.topology.layer(source.layer))
+        for reader in self.graph.successors(tensors[0][:2]):
+            model = self.topology.layer(reader[0]).submodel
+            inputs = call_of(self.graph, reader).inputs
+            if whole is None or model is None or len(model.inputs) != len(inputs):
+                continue
+            wanted = shape_of_input(model.layer(model.inputs[inputs.index(tensors[0])].layer))
+            if wanted is not None and wanted[1:] != whole[1:]:
+                raise _Broken(
+                    "%r has the shape %s, the model %r takes %s: layer %r cuts more than the batch"
+                    % (source.layer, list(whole[1:]), reader[0], list(wanted[1:]), tensors[0].layer)
+                )
 
     def _looks_like_slice(self, key: TensorKey) -> Optional[Tuple[int, int]]:
         layer = self.topology.layer(key.layer)
@@ -380,8 +418,9 @@ class _Search:
                 return None
             tensor = TensorKey(readers[0][0], readers[0][1], 0)
             value = self.values.get(tensor)
-            whole = isinstance(value, slicers.Rows) and not slicers.check_partition([value])
-            if not whole or self._looks_like_slice(tensor) != (0, 1):
+            if not isinstance(value, slicers.Rows) or slicers.check_partition([value]):
+                return None
+            if self._looks_like_slice(tensor) != (0, 1):
                 return None
             pieces.append(Slice(tensor, key, 0, "code", slicers.describe(value)))
         inside = {piece.tensor[:2] for piece in pieces}
@@ -412,6 +451,10 @@ class _Search:
             what = slicers.describe(value) if isinstance(value, slicers.Rows) else "a part of the batch"
             return [NearMiss("layer %r takes %s, and nothing joins the parts again" % (key.layer, what), 0)]
         return []
+
+
+def _keys(values: Sequence[Any]) -> Tuple[Any, ...]:
+    return tuple(getattr(value, "key", None) for value in values)
 
 
 def _groups(proofs: Sequence[Tuple[Merge, _Proof]]) -> List[List[Tuple[Merge, _Proof]]]:

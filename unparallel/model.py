@@ -185,6 +185,10 @@ class ModelFile:
     optimizer : Optimizer or None
     attributes_from : str
         HDF5 path of the object whose `keras_version` and `backend` are carried over.
+    own_weights : LayerWeights or None
+        Weights of the model itself, beside its layers': a group that tf.keras has from 2.6 on.
+    fixed_names : bool
+        Whether lists of names are fixed-length texts, as h5py 2 wrote them, or variable-length ones.
     """
 
     source: str
@@ -196,6 +200,8 @@ class ModelFile:
     training_config: Json = None
     optimizer: Optional[Optimizer] = None
     attributes_from: str = "/"
+    own_weights: Optional[LayerWeights] = None
+    fixed_names: bool = True
 
     @property
     def groups(self) -> Dict[str, LayerWeights]:
@@ -239,7 +245,18 @@ def version_of(keras_version: Optional[str]) -> Tuple[int, int]:
 def saved_layers(topology: Topology, keras_version: Optional[str]) -> Tuple[Layer, ...]:
     """The layers that get a group in the file.
 
-    A Sequential's InputLayer has none from Keras 2.2 on, where `Sequential.layers` leaves it out.
+    A Sequential's InputLayer has none from Keras 2.2 on, where `Sequential.layers` leaves it out; nor has
+    an operation of Keras 3, which is listed among the layers without being one.
     """
-    skip = topology.sequential and version_of(keras_version) >= (2, 2)
-    return tuple(layer for layer in topology.layers if not (skip and layer.class_name == "InputLayer"))
+    version = version_of(keras_version)
+    skip_input = topology.sequential and version >= (2, 2)
+    return tuple(
+        layer
+        for layer in topology.layers
+        if not (skip_input and layer.class_name == "InputLayer") and not (version >= (3, 0) and _is_operation(layer))
+    )
+
+
+def _is_operation(layer: Layer) -> bool:
+    """Whether a Keras 3 file lists an operation: its config has the call's arguments and no more."""
+    return isinstance(layer.config, dict) and not {"trainable", "dtype", "layers"} & set(layer.config)

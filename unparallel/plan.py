@@ -110,8 +110,13 @@ def _from_topology(before: ModelFile, topology: Topology, options: Options) -> P
     result = cleaned.topology
     weights = {group.layer: group for group in deal(topology, cleaned, before.groups)}
     layers = saved_layers(result, before.keras_version)
-    outputs = _output_names(topology, cleaned)
+    outputs = output_names(topology, cleaned)
     training, lost = _renamed_outputs(before.training_config, outputs)
+    if before.own_weights is not None and before.own_weights.weights and _is_template_alone(cleaned):
+        raise WeightsError(
+            "the parallel model owns weights beside its layers' (%s)" % before.own_weights.weights[0].name,
+            "the template has no place for them",
+        )
     after = replace(
         before,
         topology=result,
@@ -134,6 +139,11 @@ def _from_topology(before: ModelFile, topology: Topology, options: Options) -> P
     )
 
 
+def _is_template_alone(cleaned: Cleaned) -> bool:
+    """Whether the outer model is gone: its layers then lie one model deeper than they did."""
+    return all(len(origin) > 1 for origin in cleaned.origins.values())
+
+
 def not_parallel(cleaned: Cleaned) -> NotParallelError:
     """The refusal for a model without a provable wrapper."""
     if not cleaned.near:
@@ -145,7 +155,7 @@ def not_parallel(cleaned: Cleaned) -> NotParallelError:
     return NotParallelError("not a data-parallel model: %s" % nearest.reason, hint)
 
 
-def _output_names(topology: Topology, cleaned: Cleaned) -> Dict[str, str]:
+def output_names(topology: Topology, cleaned: Cleaned) -> Dict[str, str]:
     """The new name of each output of the outer model."""
     new = cleaned.topology.outputs
     return {key.layer: new[cleaned.outputs[i]].layer for i, key in enumerate(topology.outputs)}
@@ -314,4 +324,3 @@ def _is_nested(group: LayerWeights) -> bool:
 
 def _listed(groups: List[LayerWeights]) -> str:
     return ", ".join(repr(group.layer) for group in groups[:4]) + (", ..." if len(groups) > 4 else "")
-

@@ -9,6 +9,7 @@ from .model import LayerWeights, ModelFile, Optimizer, Topology, WeightRef, save
 
 MODEL_WEIGHTS = "/model_weights"
 OPTIMIZER_WEIGHTS = "/optimizer_weights"
+OWN_WEIGHTS = "top_level_model_weights"
 
 
 def read(source: Source) -> ModelFile:
@@ -53,6 +54,8 @@ def read(source: Source) -> ModelFile:
         keras_config.parse_json(training, "training_config") if training is not None else None,
         _optimizer(source),
         MODEL_WEIGHTS,
+        _own_weights(source, MODEL_WEIGHTS, weights),
+        source.has_fixed_names(MODEL_WEIGHTS, "layer_names"),
     )
 
 
@@ -60,13 +63,16 @@ def _weights_file(source: Source) -> ModelFile:
     # what save_weights() of a full file's group would have: the list of layers stands at the root
     if source.names("/", "layer_names") is None:
         raise _no_keras(source)
+    weights = _layer_weights(source, "")
     return ModelFile(
         source.path,
         "weights",
         source.text("/", "keras_version"),
         source.text("/", "backend"),
         None,
-        _layer_weights(source, ""),
+        weights,
+        own_weights=_own_weights(source, "", weights),
+        fixed_names=source.has_fixed_names("/", "layer_names"),
     )
 
 
@@ -75,6 +81,11 @@ def _no_keras(source: Source) -> NotKerasError:
     if MODEL_WEIGHTS in source.groups:
         return NotKerasError(
             "weights without a model_config: the file is damaged or was edited", "look for an earlier checkpoint"
+        )
+    if any(path.endswith("/vars") for path in source.groups):
+        return NotKerasError(
+            "a weights file in the layout of Keras 3 (or of tf.keras' .weights.h5), which has no layer_names",
+            "save the model itself as .h5 with the Keras that wrote this",
         )
     if source.has_attribute("/", "keras_version") and not source.arrays:
         return NotKerasError(
@@ -109,6 +120,13 @@ def _group(source: Source, base: str, layer: str) -> LayerWeights:
             raise WeightsError("layer %r: weight %r is not in the file" % (layer, name), "the file is damaged")
         refs.append(WeightRef(name, place, array.shape, array.dtype, array.size))
     return LayerWeights(layer, tuple(refs))
+
+
+def _own_weights(source: Source, base: str, weights: Tuple[LayerWeights, ...]) -> Optional[LayerWeights]:
+    """The group of the model's own weights, where there is one beside the layers' groups."""
+    if "%s/%s" % (base, OWN_WEIGHTS) not in source.groups or OWN_WEIGHTS in {group.layer for group in weights}:
+        return None
+    return _group(source, base, OWN_WEIGHTS)
 
 
 def _joined(base: str, name: str) -> str:

@@ -24,11 +24,11 @@ def write(model: ModelFile, target: Target) -> None:
         target.copy_attribute(model.attributes_from, base or "/", name)
     if model.form == "model":
         _write_configs(model, target)
-    target.set_names(base or "/", "layer_names", [group.layer for group in model.weights])
-    for group in model.weights:
+    target.set_names(base or "/", "layer_names", [group.layer for group in model.weights], model.fixed_names)
+    for group in model.weights + ((model.own_weights,) if model.own_weights is not None else ()):
         path = "%s/%s" % (base, group.layer)
         target.group(path)
-        target.set_names(path, "weight_names", [ref.name for ref in group.weights])
+        target.set_names(path, "weight_names", [ref.name for ref in group.weights], model.fixed_names)
         for ref in group.weights:
             target.copy(ref.path, "%s/%s" % (path, ref.name))
     if model.form == "model" and model.optimizer is not None:
