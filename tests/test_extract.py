@@ -52,10 +52,13 @@ def test_a_template_that_is_called_elsewhere_too():
 
 def test_copies_give_way_to_the_next_free_name():
     layers = [
-        X, *cuts(2), calls(tiny.dense("d", ""), "cut0", "cut1"),
-        tiny.activation("activation_1", ("d", 0, 0)), tiny.activation("activation_2", ("d", 0, 1)),
+        X,
+        *cuts(2),
+        calls(tiny.dense("d", ""), "cut0", "cut1"),
+        tiny.activation("activation_1", ("d", 0, 0)),
+        tiny.activation("activation_2", ("d", 0, 1)),
         tiny.merge("out", ["activation_1", "activation_2"]),
-    ]  # fmt: skip
+    ]
     result = cleaned(layers)
     wanted = [X, tiny.dense("d", "x"), tiny.activation("activation_3", "d")]
     assert json.dumps(result.topology.config) == config(wanted, outputs=("activation_3",))
@@ -64,9 +67,13 @@ def test_copies_give_way_to_the_next_free_name():
 
 def test_names_that_were_chosen_by_hand_stay():
     layers = [
-        X, *cuts(2), calls(tiny.dense("d", ""), "cut0", "cut1"),
-        tiny.activation("here", ("d", 0, 0)), tiny.activation("there", ("d", 0, 1)), tiny.merge("out", ["here", "there"]),
-    ]  # fmt: skip
+        X,
+        *cuts(2),
+        calls(tiny.dense("d", ""), "cut0", "cut1"),
+        tiny.activation("here", ("d", 0, 0)),
+        tiny.activation("there", ("d", 0, 1)),
+        tiny.merge("out", ["here", "there"]),
+    ]
     assert [layer.name for layer in cleaned(layers).topology.layers] == ["x", "d", "here"]
 
 

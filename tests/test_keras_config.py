@@ -59,6 +59,27 @@ def test_references_of_three_items_and_in_keyword_arguments():
     assert read.layer("add").calls[0].inputs == (TensorKey("x", 0, 0), TensorKey("d", 0, 0))
 
 
+def test_a_constant_that_a_call_reads_is_no_layer():
+    op = layer("add", [["_CONSTANT_VALUE", -1, 2, {"y": ["x", 0, 0]}]], "TFOpLambda")
+    read = keras_config.parse(model([X, op], [["add", 0, 0]]))
+    assert read.layer("add").calls[0].inputs == (TensorKey("x", 0, 0),)
+
+
+def test_references_are_replaced_in_the_order_in_which_they_are_read():
+    node = [["x", 0, 0, {"y": ["d", 0, 1], "z": [["x", 0, 2]]}], ["d", 3, 0]]
+    known = {"x", "d"}
+    read = list(keras_config.references(node, known))
+    seen = []
+
+    def new(reference):
+        seen.append(reference)
+        return ("d", len(seen), 0)
+
+    written = keras_config.replace_references(node, known, new)
+    assert seen == read == [("x", 0, 0), ("d", 0, 1), ("x", 0, 2), ("d", 3, 0)]
+    assert written == [["d", 1, 0, {"y": ["d", 2, 0], "z": [["d", 3, 0]]}], ["d", 4, 0]]
+
+
 @pytest.mark.parametrize("bare", [True, False])
 def test_sequential_as_list_and_as_dict(bare):
     layers = [{"class_name": "Dense", "config": {"name": "a"}}, {"class_name": "Dense", "config": {"name": "b"}}]

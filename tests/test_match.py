@@ -68,24 +68,30 @@ def test_calls_in_another_order_than_the_parts():
 
 def test_inlined_towers_with_layers_without_weights_of_their_own():
     layers = [
-        X, *cuts(2),
+        X,
+        *cuts(2),
         calls(tiny.dense("d", ""), "cut0", "cut1"),
-        tiny.activation("relu_a", ("d", 0, 0)), tiny.activation("relu_b", ("d", 0, 1)),
+        tiny.activation("relu_a", ("d", 0, 0)),
+        tiny.activation("relu_b", ("d", 0, 1)),
         calls(tiny.dense("e", ""), "relu_a", "relu_b"),
         tiny.merge("out", [("e", 0, 0), ("e", 0, 1)]),
-    ]  # fmt: skip
+    ]
     (one,) = found(layers).matches
-    assert set(one.towers) == {
-        (("e", 0), ("e", 1)), (("relu_a", 0), ("relu_b", 0)), (("d", 0), ("d", 1))
-    }  # fmt: skip
+    assert set(one.towers) == {(("e", 0), ("e", 1)), (("relu_a", 0), ("relu_b", 0)), (("d", 0), ("d", 1))}
 
 
 def test_two_wrappers_side_by_side_are_two():
     other = calls(tiny.nested("other", "x", NET._replace(name="other")), "b0", "b1", "b2")
     layers = [
-        X, tiny.entry("y", 3), *cuts(2, name="a%d"), *cuts(3, "y", name="b%d"), net("a0", "a1"), other,
-        tiny.merge("out", [("net", 0, 0), ("net", 0, 1)]), tiny.merge("more", [("other", 0, i) for i in range(3)]),
-    ]  # fmt: skip
+        X,
+        tiny.entry("y", 3),
+        *cuts(2, name="a%d"),
+        *cuts(3, "y", name="b%d"),
+        net("a0", "a1"),
+        other,
+        tiny.merge("out", [("net", 0, 0), ("net", 0, 1)]),
+        tiny.merge("more", [("other", 0, i) for i in range(3)]),
+    ]
     both = found(layers, ("x", "y"), ("out", "more")).matches
     assert [one.replicas for one in both] == [2, 3]
 
@@ -107,22 +113,51 @@ def test_uneven_shares_that_meet():
 
 JOINED = tiny.merge("out", [("net", 0, 0), ("net", 0, 1)])
 NEAR = {
-    "a part twice": ([X, tiny.piece("a", "x", 0, 2), tiny.piece("b", "x", 0, 2), net("a", "b"), JOINED], "parts 1 and 2 are the same"),
-    "parts joined in another order": ([X, *cuts(2), net("cut0", "cut1"), tiny.merge("out", [("net", 0, 1), ("net", 0, 0)])], "order"),
+    "a part twice": (
+        [X, tiny.piece("a", "x", 0, 2), tiny.piece("b", "x", 0, 2), net("a", "b"), JOINED],
+        "parts 1 and 2 are the same",
+    ),
+    "parts joined in another order": (
+        [X, *cuts(2), net("cut0", "cut1"), tiny.merge("out", [("net", 0, 1), ("net", 0, 0)])],
+        "order",
+    ),
     "a part missing": ([X, *cuts(2, total=3), net("cut0", "cut1"), JOINED], "end|missing|reach"),
-    "the first part missing": ([X, tiny.piece("a", "x", 1, 3), tiny.piece("b", "x", 2, 3), net("a", "b"), JOINED], "part 1|start|missing"),
-    "joined along the features": ([X, *cuts(2), net("cut0", "cut1"), tiny.merge("out", [("net", 0, 0), ("net", 0, 1)], axis=-1)], "nothing joins the parts again"),
+    "the first part missing": (
+        [X, tiny.piece("a", "x", 1, 3), tiny.piece("b", "x", 2, 3), net("a", "b"), JOINED],
+        "part 1|start|missing",
+    ),
+    "joined along the features": (
+        [X, *cuts(2), net("cut0", "cut1"), tiny.merge("out", [("net", 0, 0), ("net", 0, 1)], axis=-1)],
+        "nothing joins the parts again",
+    ),
     "an input whole in each replica": (
-        [X, *cuts(2), calls(tiny.merge("pair", []), ("cut0", "x"), ("cut1", "x")), tiny.merge("out", [("pair", 0, 0), ("pair", 0, 1)])],
+        [
+            X,
+            *cuts(2),
+            calls(tiny.merge("pair", []), ("cut0", "x"), ("cut1", "x")),
+            tiny.merge("out", [("pair", 0, 0), ("pair", 0, 1)]),
+        ],
         "'x' goes whole into every replica",
     ),
     "an activation in one replica only": (
-        [X, *cuts(2), net("cut0", "cut1"), tiny.activation("act", ("net", 0, 1)), tiny.merge("out", [("net", 0, 0), "act"])],
+        [
+            X,
+            *cuts(2),
+            net("cut0", "cut1"),
+            tiny.activation("act", ("net", 0, 1)),
+            tiny.merge("out", [("net", 0, 0), "act"]),
+        ],
         "'net' and 'act'",
     ),
     "other activations": (
-        [X, *cuts(2), net("cut0", "cut1"), tiny.activation("a", ("net", 0, 0)), tiny.activation("b", ("net", 0, 1), "tanh"),
-         tiny.merge("out", ["a", "b"])],
+        [
+            X,
+            *cuts(2),
+            net("cut0", "cut1"),
+            tiny.activation("a", ("net", 0, 0)),
+            tiny.activation("b", ("net", 0, 1), "tanh"),
+            tiny.merge("out", ["a", "b"]),
+        ],
         "'a' and 'b' are not the same",
     ),
     "weights of their own": (
@@ -130,18 +165,30 @@ NEAR = {
         "'a' and 'b' do not share weights",
     ),
     "one replica reads the other": (
-        [X, *cuts(2), net("cut0", "sum"), tiny.TinyLayer("sum", "Add", {"name": "sum"}, (("cut1", ("net", 0, 0)),)), JOINED],
+        [
+            X,
+            *cuts(2),
+            net("cut0", "sum"),
+            tiny.TinyLayer("sum", "Add", {"name": "sum"}, (("cut1", ("net", 0, 0)),)),
+            JOINED,
+        ],
         "replicas differ|'cut0' and 'sum'",
     ),
     "a layer reads one part": (
-        [X, *cuts(2), net("cut0", "cut1"), JOINED, tiny.dense("spy", "cut1")], "'spy' reads a single replica's 'cut1'",
+        [X, *cuts(2), net("cut0", "cut1"), JOINED, tiny.dense("spy", "cut1")],
+        "'spy' reads a single replica's 'cut1'",
     ),
     "nothing between": ([X, *cuts(2), tiny.merge("out", ["cut0", "cut1"])], "joined again with nothing between"),
     "averaged": (
-        [X, *cuts(2), net("cut0", "cut1"), tiny.TinyLayer("out", "Average", {"name": "out"}, ((("net", 0, 0), ("net", 0, 1)),))],
+        [
+            X,
+            *cuts(2),
+            net("cut0", "cut1"),
+            tiny.TinyLayer("out", "Average", {"name": "out"}, ((("net", 0, 0), ("net", 0, 1)),)),
+        ],
         "averages",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", NEAR)

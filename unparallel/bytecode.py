@@ -13,8 +13,9 @@ from typing import Any, Callable, Dict, FrozenSet, Iterator, List, NamedTuple, T
 
 from .errors import BytecodeError
 
-MAX_TEXT = 1 << 20
-MAX_BYTES = 1 << 19
+MAX_TEXT = 1 << 18
+MAX_BYTES = 1 << 17
+MAX_CODE = 1 << 15
 MAX_NESTING = 24
 MAX_OBJECTS = 20000
 
@@ -130,7 +131,8 @@ class _Reader:
         self.old = layout == "2.7"
         self.position = 0
         self.count = 0
-        self.shared: List[Tuple[Any, int]] = []
+        self.deepest = 0
+        self.shared: List[Tuple[Any, int, int]] = []
         self.interned: List[str] = []
 
     def take(self, size: int) -> bytes:
@@ -152,22 +154,35 @@ class _Reader:
         if self.count > MAX_OBJECTS:
             raise BytecodeError("the code object holds more than %d objects" % MAX_OBJECTS, _HINT)
 
-    def value(self, depth: int) -> Any:
-        """The next object, with everything in it."""
+    def reach(self, depth: int) -> None:
+        """Notes how deep an object lies; one that is referred to lies as deep as it is referred to."""
+        self.deepest = max(self.deepest, depth)
         if depth > MAX_NESTING:
             raise BytecodeError("the code object is nested deeper than %d levels" % MAX_NESTING, _HINT)
+
+    def value(self, depth: int) -> Any:
+        """The next object, with everything in it."""
         byte = self.take(1)[0]
         kind, shares = chr(byte & 0x7F), bool(byte & 0x80)
         if kind not in _READERS or (shares and self.old):
             raise BytecodeError("the code object holds a value of unknown kind %r" % chr(byte), _HINT)
         self.spend(1)
-        before, slot = self.count, len(self.shared)
-        shares = shares and kind not in _NEVER_SHARED
-        if shares:
-            self.shared.append((UNSET, 0))
+        self.reach(depth)
+        if not shares or kind in _NEVER_SHARED:
+            return _READERS[kind](self, depth + 1)
+        count, deepest, slot = self.count, self.deepest, len(self.shared)
+        self.deepest = depth
+        self.shared.append((UNSET, 0, 0))
         found = _READERS[kind](self, depth + 1)
-        if shares:
-            self.shared[slot] = (found, self.count - before)
+        self.shared[slot] = (found, self.count - count, self.deepest - depth)
+        self.deepest = max(deepest, self.deepest)
+        return found
+
+    def whole(self) -> Any:
+        """The one object that the bytes are."""
+        found = self.value(0)
+        if self.position != len(self.data):
+            raise BytecodeError("there are bytes after the code object", _HINT)
         return found
 
     def items(self, size: int, depth: int) -> Tuple[Any, ...]:
@@ -192,19 +207,20 @@ def _read_reference(reader: _Reader, depth: int) -> Any:
     index = reader.number("<I")
     if index >= len(reader.shared) or reader.shared[index][0] is UNSET:
         raise BytecodeError("the code object refers to a value that it does not hold", _HINT)
-    found, weight = reader.shared[index]
+    found, weight, height = reader.shared[index]
     reader.spend(weight)
+    reader.reach(depth + height)
     return found
 
 
 def _read_interned(reader: _Reader, depth: int) -> str:
-    found: str = reader.text(reader.number(), reader.names_kind())
+    found = reader.text(reader.number(), reader.names_kind())
     reader.interned.append(found)
     return found
 
 
 def _read_interned_again(reader: _Reader, depth: int) -> str:
-    index = reader.number("<I")
+    index: int = reader.number("<I")
     if not reader.old or index >= len(reader.interned):
         raise BytecodeError("the code object refers to a name that it does not hold", _HINT)
     return reader.interned[index]
@@ -377,21 +393,19 @@ def read_bytes(data: bytes) -> Tuple[Code, ...]:
     """
     if len(data) > MAX_BYTES:
         raise BytecodeError("the code object is larger than %d bytes" % MAX_BYTES, _HINT)
-    found: List[Code] = []
-    problem = BytecodeError("the bytes are no code object", _HINT)
     if data[:1] not in _STARTS:
-        raise problem
+        raise BytecodeError("the bytes are no code object", _HINT)
+    found: List[Code] = []
+    problems: List[Tuple[int, BytecodeError]] = []
     for layout in _LAYOUTS:
         reader = _Reader(data, layout)
         try:
-            code = reader.value(0)
-            if reader.position != len(data):
-                raise BytecodeError("there are bytes after the code object", _HINT)
-            found.append(code)
+            found.append(reader.whole())
         except BytecodeError as error:
-            problem = error
+            problems.append((reader.position, error))
     if not found:
-        raise problem
+        # the layout that went farthest is most likely the right one
+        raise max(problems, key=lambda problem: problem[0])[1]
     return tuple(found)
 
 
@@ -442,6 +456,7 @@ def _from_base64(text: str) -> bytes:
 # Every operation that a version's compiler can emit: number and name.  A number that is not here proves
 # that another Python wrote the code.  The second item names the version whose table is the base ("-"
 # takes an operation away).
+# fmt: off
 _OPERATIONS: Tuple[Tuple[str, str, str], ...] = (
     ("2.7", "", """
     1:POP_TOP 2:ROT_TWO 3:ROT_THREE 4:DUP_TOP 5:ROT_FOUR 9:NOP 10:UNARY_POSITIVE 11:UNARY_NEGATIVE 12:UNARY_NOT
@@ -453,7 +468,7 @@ _OPERATIONS: Tuple[Tuple[str, str, str], ...] = (
     59:INPLACE_MODULO 60:STORE_SUBSCR 61:DELETE_SUBSCR 62:BINARY_LSHIFT 63:BINARY_RSHIFT 64:BINARY_AND
     65:BINARY_XOR 66:BINARY_OR 67:INPLACE_POWER 68:GET_ITER 70:PRINT_EXPR 71:PRINT_ITEM 72:PRINT_NEWLINE
     73:PRINT_ITEM_TO 74:PRINT_NEWLINE_TO 75:INPLACE_LSHIFT 76:INPLACE_RSHIFT 77:INPLACE_AND 78:INPLACE_XOR
-    79:INPLACE_OR 80:BREAK_LOOP 81:WITH_CLEANUP 82:LOADLOCALS 83:RETURN_VALUE 84:IMPORT_STAR 85:EXEC_STMT
+    79:INPLACE_OR 80:BREAK_LOOP 81:WITH_CLEANUP 82:LOAD_LOCALS 83:RETURN_VALUE 84:IMPORT_STAR 85:EXEC_STMT
     86:YIELD_VALUE 87:POP_BLOCK 88:END_FINALLY 89:BUILD_CLASS 90:STORE_NAME 91:DELETE_NAME 92:UNPACK_SEQUENCE
     93:FOR_ITER 94:LIST_APPEND 95:STORE_ATTR 96:DELETE_ATTR 97:STORE_GLOBAL 98:DELETE_GLOBAL 99:DUP_TOPX
     100:LOAD_CONST 101:LOAD_NAME 102:BUILD_TUPLE 103:BUILD_LIST 104:BUILD_SET 105:BUILD_MAP 106:LOAD_ATTR
@@ -523,16 +538,16 @@ _OPERATIONS: Tuple[Tuple[str, str, str], ...] = (
     115:POP_JUMP_FORWARD_IF_TRUE 116:LOAD_GLOBAL 117:IS_OP 118:CONTAINS_OP 119:RERAISE 120:COPY 122:BINARY_OP
     123:SEND 124:LOAD_FAST 125:STORE_FAST 126:DELETE_FAST 128:POP_JUMP_FORWARD_IF_NOT_NONE
     129:POP_JUMP_FORWARD_IF_NONE 130:RAISE_VARARGS 131:GET_AWAITABLE 132:MAKE_FUNCTION 133:BUILD_SLICE
-    134:JUMP_BACKWARD_NO_INTERRUPT 135:MAKECELL 136:LOAD_CLOSURE 137:LOAD_DEREF 138:STORE_DEREF
+    134:JUMP_BACKWARD_NO_INTERRUPT 135:MAKE_CELL 136:LOAD_CLOSURE 137:LOAD_DEREF 138:STORE_DEREF
     139:DELETE_DEREF 140:JUMP_BACKWARD 142:CALL_FUNCTION_EX 144:EXTENDED_ARG 145:LIST_APPEND 146:SET_ADD
-    147:MAP_ADD 148:LOAD_CLASSDEREF 149:COPYFREE_VARS 151:RESUME 152:MATCH_CLASS 155:FORMAT_VALUE
+    147:MAP_ADD 148:LOAD_CLASSDEREF 149:COPY_FREE_VARS 151:RESUME 152:MATCH_CLASS 155:FORMAT_VALUE
     156:BUILD_CONST_KEY_MAP 157:BUILD_STRING 160:LOAD_METHOD 162:LIST_EXTEND 163:SET_UPDATE 164:DICT_MERGE
     165:DICT_UPDATE 166:PRECALL 171:CALL 172:KW_NAMES 173:POP_JUMP_BACKWARD_IF_NOT_NONE
     174:POP_JUMP_BACKWARD_IF_NONE 175:POP_JUMP_BACKWARD_IF_FALSE 176:POP_JUMP_BACKWARD_IF_TRUE
     """),
     ("3.12", "3.11", """
     3:INTERPRETER_EXIT 4:END_FOR 5:END_SEND 10:- 17:RESERVED 26:BINARY_SLICE 27:STORE_SLICE 55:CLEANUP_THROW
-    70:- 82:- 84:- 86:- 87:LOADLOCALS 88:- 111:- 112:- 114:POP_JUMP_IF_FALSE 115:POP_JUMP_IF_TRUE
+    70:- 82:- 84:- 86:- 87:LOAD_LOCALS 88:- 111:- 112:- 114:POP_JUMP_IF_FALSE 115:POP_JUMP_IF_TRUE
     121:RETURN_CONST 127:LOAD_FAST_CHECK 128:POP_JUMP_IF_NOT_NONE 129:POP_JUMP_IF_NONE 141:LOAD_SUPER_ATTR
     143:LOAD_FAST_AND_CLEAR 148:- 150:YIELD_VALUE 160:- 166:- 173:CALL_INTRINSIC_1 174:CALL_INTRINSIC_2
     175:LOAD_FROM_DICT_OR_GLOBALS 176:LOAD_FROM_DICT_OR_DEREF
@@ -541,24 +556,25 @@ _OPERATIONS: Tuple[Tuple[str, str, str], ...] = (
     0:CACHE 1:BEFORE_ASYNC_WITH 2:BEFORE_WITH 4:BINARY_SLICE 5:BINARY_SUBSCR 6:CHECK_EG_MATCH 7:CHECK_EXC_MATCH
     8:CLEANUP_THROW 9:DELETE_SUBSCR 10:END_ASYNC_FOR 11:END_FOR 12:END_SEND 13:EXIT_INIT_CHECK 14:FORMAT_SIMPLE
     15:FORMAT_WITH_SPEC 16:GET_AITER 17:RESERVED 18:GET_ANEXT 19:GET_ITER 20:GET_LEN 21:GET_YIELD_FROM_ITER
-    22:INTERPRETER_EXIT 23:LOAD_ASSERTION_ERROR 24:LOAD_BUILD_CLASS 25:LOADLOCALS 26:MAKE_FUNCTION
+    22:INTERPRETER_EXIT 23:LOAD_ASSERTION_ERROR 24:LOAD_BUILD_CLASS 25:LOAD_LOCALS 26:MAKE_FUNCTION
     27:MATCH_KEYS 28:MATCH_MAPPING 29:MATCH_SEQUENCE 30:NOP 31:POP_EXCEPT 32:POP_TOP 33:PUSH_EXC_INFO
     34:PUSH_NULL 35:RETURN_GENERATOR 36:RETURN_VALUE 37:SETUP_ANNOTATIONS 38:STORE_SLICE 39:STORE_SUBSCR
     40:TO_BOOL 41:UNARY_INVERT 42:UNARY_NEGATIVE 43:UNARY_NOT 44:WITH_EXCEPT_START 45:BINARY_OP
     46:BUILD_CONST_KEY_MAP 47:BUILD_LIST 48:BUILD_MAP 49:BUILD_SET 50:BUILD_SLICE 51:BUILD_STRING 52:BUILD_TUPLE
     53:CALL 54:CALL_FUNCTION_EX 55:CALL_INTRINSIC_1 56:CALL_INTRINSIC_2 57:CALL_KW 58:COMPARE_OP 59:CONTAINS_OP
-    60:CONVERT_VALUE 61:COPY 62:COPYFREE_VARS 63:DELETE_ATTR 64:DELETE_DEREF 65:DELETE_FAST 66:DELETE_GLOBAL
+    60:CONVERT_VALUE 61:COPY 62:COPY_FREE_VARS 63:DELETE_ATTR 64:DELETE_DEREF 65:DELETE_FAST 66:DELETE_GLOBAL
     67:DELETE_NAME 68:DICT_MERGE 69:DICT_UPDATE 70:ENTER_EXECUTOR 71:EXTENDED_ARG 72:FOR_ITER 73:GET_AWAITABLE
     74:IMPORT_FROM 75:IMPORT_NAME 76:IS_OP 77:JUMP_BACKWARD 78:JUMP_BACKWARD_NO_INTERRUPT 79:JUMP_FORWARD
     80:LIST_APPEND 81:LIST_EXTEND 82:LOAD_ATTR 83:LOAD_CONST 84:LOAD_DEREF 85:LOAD_FAST 86:LOAD_FAST_AND_CLEAR
     87:LOAD_FAST_CHECK 88:LOAD_FAST_LOAD_FAST 89:LOAD_FROM_DICT_OR_DEREF 90:LOAD_FROM_DICT_OR_GLOBALS
-    91:LOAD_GLOBAL 92:LOAD_NAME 93:LOAD_SUPER_ATTR 94:MAKECELL 95:MAP_ADD 96:MATCH_CLASS 97:POP_JUMP_IF_FALSE
+    91:LOAD_GLOBAL 92:LOAD_NAME 93:LOAD_SUPER_ATTR 94:MAKE_CELL 95:MAP_ADD 96:MATCH_CLASS 97:POP_JUMP_IF_FALSE
     98:POP_JUMP_IF_NONE 99:POP_JUMP_IF_NOT_NONE 100:POP_JUMP_IF_TRUE 101:RAISE_VARARGS 102:RERAISE
     103:RETURN_CONST 104:SEND 105:SET_ADD 106:SET_FUNCTION_ATTRIBUTE 107:SET_UPDATE 108:STORE_ATTR
     109:STORE_DEREF 110:STORE_FAST 111:STORE_FAST_LOAD_FAST 112:STORE_FAST_STORE_FAST 113:STORE_GLOBAL
     114:STORE_NAME 115:SWAP 116:UNPACK_EX 117:UNPACK_SEQUENCE 118:YIELD_VALUE 149:RESUME
     """),
 )
+# fmt: on
 
 # Empty instructions that follow an operation since 3.11.  They are zero in a file, and a wrong count
 # gives away a wrong version.
@@ -587,7 +603,6 @@ for _when in ("FALSE", "TRUE", "NONE", "NOT_NONE"):
         _SAME["POP_JUMP_%s_IF_%s" % (_way, _when)] = "POP_JUMP_IF_%s" % _when
 
 
-
 def _words(text: str) -> FrozenSet[str]:
     return frozenset(text.split())
 
@@ -599,7 +614,7 @@ _NAMED = _words(
 _CONSTANT = frozenset(("LOAD_CONST", "RETURN_CONST", "KW_NAMES"))
 _FAST = _words("LOAD_FAST STORE_FAST DELETE_FAST LOAD_FAST_CHECK LOAD_FAST_AND_CLEAR")
 _PAIRS = _words("LOAD_FAST_LOAD_FAST STORE_FAST_LOAD_FAST STORE_FAST_STORE_FAST")
-_DEREF = _words("LOAD_DEREF STORE_DEREF DELETE_DEREF LOAD_CLOSURE LOAD_CLASSDEREF MAKECELL LOAD_FROM_DICT_OR_DEREF")
+_DEREF = _words("LOAD_DEREF STORE_DEREF DELETE_DEREF LOAD_CLOSURE LOAD_CLASSDEREF MAKE_CELL LOAD_FROM_DICT_OR_DEREF")
 _ABSOLUTE = _words(
     "JUMP_ABSOLUTE CONTINUE_LOOP POP_JUMP_IF_FALSE POP_JUMP_IF_TRUE JUMP_IF_FALSE_OR_POP JUMP_IF_TRUE_OR_POP"
     " JUMP_IF_NOT_EXC_MATCH"
@@ -696,7 +711,7 @@ def decode(code: Code, dialect: Dialect) -> Tuple[Instruction, ...]:
     BytecodeError
         If any operation, operand, jump or empty instruction is not as that version writes it.
     """
-    if code.layout != dialect.layout or not _lines_fit(code, dialect):
+    if code.layout != dialect.layout or len(code.code) > MAX_CODE or not _lines_fit(code, dialect):
         raise unfit(dialect)
     sweep = list(_sweep(code.code, dialect))
     starts = {start: index for index, (start, _, _, _) in enumerate(sweep)}

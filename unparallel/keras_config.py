@@ -15,8 +15,15 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 from .errors import ConfigError
 from .model import Call, Json, Layer, TensorKey, Topology
 
-# Deeper nesting than this is no model: each level would be a model inside a model.
-DEEPEST = 100
+# Deeper nesting than this is no model: each level would be a model inside a model, and takes four levels of JSON.
+DEEPEST = 50
+# Python's own limit is 1000 calls, and what walks a config takes up to two calls a level.
+DEEPEST_JSON = 300
+# Each layer takes some kilobytes in memory; the largest models that we know have some thousand.
+MOST_LAYERS = 25_000
+# Estimated bytes of a parsed config: a text of brackets alone grows 80-fold.
+MOST_JSON_BYTES = 128 * 2**20
+LONGEST_NUMBER = 400
 HOSTILE = "this is no model config; do not trust this file"
 DAMAGED = "the config is damaged, or a newer Keras wrote it"
 
@@ -25,12 +32,34 @@ Reference = Tuple[str, int, int]
 
 def parse_json(text: str, what: str) -> Json:
     """JSON text as values; one clear error for anything that is not JSON."""
+    if text.count("{") * 240 + text.count("[") * 64 + text.count(",") * 40 > MOST_JSON_BYTES:
+        raise ConfigError("%s is too large: %d characters" % (what, len(text)), HOSTILE)
     try:
-        return json.loads(text)
+        value = json.loads(text, parse_int=_whole_number)
     except RecursionError as error:
         raise ConfigError("%s is nested too deeply" % what, HOSTILE) from error
     except ValueError as error:
         raise ConfigError("%s is no JSON (%s)" % (what, error), "the file is damaged") from error
+    _check_depth(value, what)
+    return value
+
+
+def _whole_number(text: str) -> int:
+    # Python before 3.11 takes hours for a number of ten million digits
+    if len(text) > LONGEST_NUMBER:
+        raise ValueError("a number of %d digits" % len(text))
+    return int(text)
+
+
+def _check_depth(value: Json, what: str) -> None:
+    """Refuse a value that those who walk it by recursion could not."""
+    level = [value] if isinstance(value, (dict, list)) else []
+    for _ in range(DEEPEST_JSON):
+        inner = (outer.values() if isinstance(outer, dict) else outer for outer in level)
+        level = [item for items in inner for item in items if isinstance(item, (dict, list))]
+        if not level:
+            return
+    raise ConfigError("%s is nested more than %d levels deep" % (what, DEEPEST_JSON), HOSTILE)
 
 
 def parse(config: Json) -> Topology:
@@ -53,7 +82,28 @@ def parse(config: Json) -> Topology:
     if not is_model(config):
         kind = config.get("class_name") if isinstance(config, dict) else type(config).__name__
         raise ConfigError("the config holds no functional or Sequential model (%s)" % kind, _subclassed(config))
+    _check_layer_count(config)
     return _model(config, "", 0)
+
+
+def _check_layer_count(config: Json) -> None:
+    """Refuse more layers than memory is for, before anything is made of them."""
+    count = 0
+    stack = [config]
+    while stack:
+        for item in _entries(stack.pop()):
+            count += 1
+            if is_model(item):
+                stack.append(item)
+        if count > MOST_LAYERS:
+            raise ConfigError("the config has more than %d layers" % MOST_LAYERS, HOSTILE)
+
+
+def _entries(model: Dict[str, Json]) -> List[Json]:
+    """The layers' objects of a model's."""
+    config = model["config"]
+    found: List[Json] = config if isinstance(config, list) else config["layers"]
+    return found
 
 
 def _subclassed(config: Json) -> str:
@@ -84,7 +134,7 @@ def _model(entry: Dict[str, Json], name: str, depth: int) -> Topology:
     if depth > DEEPEST:
         raise ConfigError("models nested more than %d deep" % DEEPEST, HOSTILE)
     config = entry["config"]
-    items = config if isinstance(config, list) else config["layers"]
+    items = _entries(entry)
     own = config.get("name") if isinstance(config, dict) else None
     label = str(own or entry.get("name") or name)
     layers = [_layer(item, "%s_%d" % (str(item["class_name"]).lower(), i), depth) for i, item in enumerate(items)]
@@ -143,6 +193,9 @@ def _functional(entry: Dict[str, Json], name: str, layers: List[Layer]) -> Topol
         number = call - first[layer]
         if not 0 <= number < max(1, len(nodes[layer])) or tensor < 0:
             raise ConfigError("%s reads call %d of layer %r, which has none such" % (where, call, layer), DAMAGED)
+        submodel = known[layer].submodel
+        if submodel is not None and tensor >= len(submodel.outputs):
+            raise ConfigError("%s reads output %d of model %r, which has none such" % (where, tensor, layer), DAMAGED)
         return TensorKey(layer, number, tensor)
 
     called = []
@@ -208,7 +261,8 @@ def _as_reference(value: Json, known: Any) -> Optional[Reference]:
 def _keras_tensor(value: Json) -> Optional[List[Json]]:
     """The `[layer, call, tensor]` list inside a Keras 3 tensor object."""
     if isinstance(value, dict) and value.get("class_name") == "__keras_tensor__":
-        history = value.get("config", {}).get("keras_history")
+        config = value.get("config")
+        history = config.get("keras_history") if isinstance(config, dict) else None
         return history if isinstance(history, list) and len(history) == 3 else None
     return None
 
@@ -233,7 +287,8 @@ def references(node: Json, known: Any) -> Iterator[Reference]:
         elif history is not None:
             raise ConfigError("a call reads %r, which is no layer of the model" % (history,), DAMAGED)
         elif isinstance(value, list):
-            if _as_reference(value, value[:1]) is not None and len(value) == 4:
+            # tf.keras 2.4 writes ["_CONSTANT_VALUE", -1, value, {}] where a call reads a constant
+            if len(value) == 4 and _as_reference(value, value[:1]) is not None and value[1] >= 0:
                 raise ConfigError("a call reads layer %r, which is not there" % value[0], DAMAGED)
             stack.extend(reversed(value))
         elif isinstance(value, dict):
@@ -247,8 +302,8 @@ def replace_references(node: Json, known: Any, new: Callable[[Reference], Refere
         return dict(node, config=dict(node["config"], keras_history=list(new(tuple(history)))))
     found = _as_reference(node, known)
     if found is not None:
-        rest = [replace_references(value, known, new) for value in node[3:]]
-        return list(new(found)) + rest
+        head = list(new(found))  # before its keyword arguments, as `references` gives them
+        return head + [replace_references(value, known, new) for value in node[3:]]
     if isinstance(node, list):
         return [replace_references(value, known, new) for value in node]
     if isinstance(node, dict):

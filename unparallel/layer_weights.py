@@ -13,7 +13,7 @@ from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, NamedTuple, O
 from .errors import AmbiguousWeightsError, WeightsError
 from .model import Layer, LayerWeights, Topology, WeightRef
 from .weight_names import claims, role_and_prefix, split_by_names, stem
-from .weight_table import ROWS, WEIGHTLESS, Config, Dim, Slot, Spec
+from .weight_table import ROWS, WEIGHTLESS, Config, Dim, Slot, Spec, is_keras_1
 
 __all__ = ["Slot", "Spec", "expected_weights", "is_weightless", "split", "split_by_names"]
 
@@ -24,15 +24,15 @@ _HINT_AMBIGUOUS = "open it with the Keras that wrote it and save the inner model
 # -- what a layer should own ------------------------------------------------------------------------------
 
 
-def expected_weights(layer: Layer, tf_keras: bool = False) -> Optional[Spec]:
+def expected_weights(layer: Layer, tf_keras: Optional[bool] = None) -> Optional[Spec]:
     """The weights that a layer should own, by its class and config alone.
 
     Parameters
     ----------
     layer : Layer
         A nested model gives the lists of all its layers, as its own group has them.
-    tf_keras : bool
-        Whether the config is tf.keras' and not standalone Keras': a frozen wrapper freezes what it wraps.
+    tf_keras : bool, optional
+        Whether the config is tf.keras' and not standalone Keras', where that is known.
 
     Returns
     -------
@@ -40,12 +40,8 @@ def expected_weights(layer: Layer, tf_keras: bool = False) -> Optional[Spec]:
         None for a class that is not in the table, or that holds such a layer.
     """
     if layer.submodel is not None:
-        parts = [(inner.name, expected_weights(inner, tf_keras)) for inner in layer.submodel.layers]
-        return _joined(parts)
-    found = _specs(layer.class_name, layer.config)
-    if not found:
-        return None
-    return found[0] if tf_keras or layer.class_name == "Bidirectional" else found[-1]
+        return _joined([(inner.name, expected_weights(inner, tf_keras)) for inner in layer.submodel.layers])
+    return next(iter(_specs(layer.class_name, layer.config, tf_keras)), None)
 
 
 def is_weightless(layer: Layer) -> bool:
@@ -70,26 +66,34 @@ def _within(name: str, slot: Slot) -> Slot:
     return slot._replace(part=name + "/" + slot.part)
 
 
-def _specs(class_name: str, config: Any) -> Tuple[Spec, ...]:
+def _specs(class_name: str, config: Any, tf_keras: Optional[bool]) -> Tuple[Spec, ...]:
     """All that a layer may own, likeliest first; empty where the table does not know."""
     if class_name == "Merge" and isinstance(config, dict) and config.get("layers"):
         return ()  # the branches of a Keras 1 Sequential, inside the layer that merges them
     if class_name in WEIGHTLESS:
         return (Spec(),)
     if isinstance(config, list) or (isinstance(config, dict) and isinstance(config.get("layers"), list)):
-        return _model_specs(config if isinstance(config, list) else config["layers"])
+        return _model_specs(config if isinstance(config, list) else config["layers"], tf_keras)
     if not isinstance(config, dict):
         return ()
     if class_name in _WRAPPERS:
-        return _wrapper_specs(class_name, config)
+        return _wrapper_specs(class_name, config, tf_keras)
     row = ROWS.get(class_name)
     spec = row(config) if row is not None else None
-    return () if spec is None else (_as_flagged(spec, config),)
+    return () if spec is None else _by_flag(class_name, config, spec, tf_keras)
 
 
-def _as_flagged(spec: Spec, config: Config) -> Spec:
-    return spec.frozen() if config.get("trainable") is False else spec
+def _by_flag(class_name: str, config: Config, spec: Spec, tf_keras: Optional[bool]) -> Tuple[Spec, ...]:
+    """A layer's lists as its own `trainable` has them."""
+    if config.get("trainable") is not False or not spec.trainable:
+        return (spec,)
+    if tf_keras or class_name not in _FLAG_IN_VAIN or is_keras_1(config):
+        return (spec.frozen(),)
+    return (spec.frozen(), spec)
 
+
+#: Classes whose `trainable` was written down and froze nothing, up to Keras 2.1.
+_FLAG_IN_VAIN = frozenset(["TimeDistributed", "Bidirectional", "RNN", "SimpleRNN", "GRU", "LSTM"])
 
 #: Wrapper classes, each with the keys of the layers that it wraps, in the order of their weights.
 _WRAPPERS: Dict[str, Tuple[str, ...]] = {
@@ -108,7 +112,7 @@ _WRAPPERS: Dict[str, Tuple[str, ...]] = {
 
 
 def _wrapped(class_name: str, config: Config) -> List[Any]:
-    """The configs that a wrapper wraps, in the order of their weights."""
+    """The `{"class_name", "config"}` of what a wrapper wraps, in the order of the weights."""
     found: List[Any] = []
     for key in _WRAPPERS[class_name]:
         value = config.get(key)
@@ -118,30 +122,38 @@ def _wrapped(class_name: str, config: Config) -> List[Any]:
     return found
 
 
-def _wrapper_specs(class_name: str, config: Config) -> Tuple[Spec, ...]:
-    parts: List[Tuple[str, Optional[Spec]]] = []
-    for index, inner in enumerate(_wrapped(class_name, config)):
-        if not isinstance(inner, dict):
-            return ()
-        parts.append((str(index), next(iter(_specs(str(inner.get("class_name")), inner.get("config"))), None)))
-    spec = _joined(parts)
-    if spec is None or not parts:
+def _wrapper_specs(class_name: str, config: Config, tf_keras: Optional[bool]) -> Tuple[Spec, ...]:
+    inside = _wrapped(class_name, config)
+    spec = _of_all(inside, tf_keras)
+    if spec is None or not inside:
         return ()
-    flagged = _as_flagged(spec, config)
-    if flagged == spec or class_name not in ("TimeDistributed", "Bidirectional"):
-        return (flagged,)
-    # up to Keras 2.1 the flag of these two wrappers was written down, and froze nothing
-    return (flagged, spec)
+    if class_name == "Bidirectional" and not spec.trainable:
+        # the copies' flags are set apart from that of the layer that is written down
+        free = Spec(spec.rest)
+        return (spec,) if config.get("trainable") is False else (free, spec)
+    if class_name == "TimeDistributed" and not tf_keras and _holds_model(inside[0]) and spec.trainable:
+        return (spec.frozen(), spec) if config.get("trainable") is False else (spec, spec.frozen())
+    return _by_flag(class_name, config, spec, tf_keras)
 
 
-def _model_specs(layers: Sequence[Any]) -> Tuple[Spec, ...]:
+def _holds_model(entry: Any) -> bool:
+    config = entry.get("config")
+    return isinstance(config, list) or (isinstance(config, dict) and "layers" in config)
+
+
+def _model_specs(layers: Sequence[Any], tf_keras: Optional[bool]) -> Tuple[Spec, ...]:
     """Of a model inside a wrapper's config."""
-    parts = []
-    for index, inner in enumerate(layers):
-        found = _specs(str(inner.get("class_name")), inner.get("config")) if isinstance(inner, dict) else ()
-        parts.append((str(index), found[0] if found else None))
-    spec = _joined(parts)
+    spec = _of_all(layers, tf_keras)
     return () if spec is None else (spec,)
+
+
+def _of_all(entries: Sequence[Any], tf_keras: Optional[bool]) -> Optional[Spec]:
+    """The likeliest lists of several `{"class_name", "config"}`, joined."""
+    parts: List[Tuple[str, Optional[Spec]]] = []
+    for index, entry in enumerate(entries):
+        known = _specs(str(entry.get("class_name")), entry.get("config"), tf_keras) if isinstance(entry, dict) else ()
+        parts.append((str(index), known[0] if known else None))
+    return _joined(parts)
 
 
 # -- layers as nodes --------------------------------------------------------------------------------------
@@ -166,7 +178,7 @@ class _Node:
             self._read_layer(layer, tf_keras)
 
     def _read_layer(self, layer: Layer, tf_keras: Optional[bool]) -> None:
-        self.specs = _specs(layer.class_name, layer.config)[: 1 if tf_keras else None]
+        self.specs = _specs(layer.class_name, layer.config, tf_keras)
         self.frozen = isinstance(layer.config, dict) and layer.config.get("trainable") is False
         self.names = self.names.union(_inner_names(layer.config))
         self.size: Optional[int] = _size(self.specs[0]) if self.specs else None
@@ -341,7 +353,22 @@ def _judge(pairs: Sequence[Tuple[_Node, WeightRef]], known: FrozenSet[str]) -> _
                 renumbered.add(base)
         if named and not own:
             strange.setdefault(base if base == word else "", _named_after_another(leaf, ref, named))
-    return _Verdict(_renumbering(strange, groups, renumbered), certain)
+    return _Verdict(_renumbering(strange, groups, renumbered) or ("" if certain else _mixed(pairs)), certain)
+
+
+def _mixed(pairs: Sequence[Tuple[_Node, WeightRef]]) -> str:
+    """Two layers under one name, or a layer of unknown class under two: the message of an error."""
+    owners: Dict[str, _Node] = {}
+    tops: Dict[int, str] = {}
+    for leaf, ref in pairs:
+        role, prefix = role_and_prefix(ref.name)
+        owner = owners.setdefault(prefix, leaf) if role and prefix else leaf
+        if owner is not leaf:
+            return "layers %r and %r would share weights of one name: %s" % (owner.name, leaf.name, prefix)
+        top = prefix.partition("/")[0]
+        if top and not leaf.specs and tops.setdefault(id(leaf), top) != top:
+            return "layer %r would get weights of two names: %s, %s" % (leaf.name, tops[id(leaf)], top)
+    return ""
 
 
 def _shared_names(leaves: Iterable[_Node]) -> FrozenSet[str]:
@@ -394,7 +421,7 @@ class _Readings:
     def __init__(self, refs: Sequence[WeightRef], known: FrozenSet[str], nodes: Sequence[_Node]) -> None:
         self.refs = refs
         self.claims = [claims(ref.name, known) for ref in refs]
-        self.work = 20 * len(refs) + 100000
+        self.work = 8 * len(refs) + 50000
         self.blocks: Dict[Tuple[int, int, int], bool] = {}
         self.passed: Dict[int, int] = {}
         leaves: List[_Node] = []
@@ -408,7 +435,7 @@ class _Readings:
         """Each reading of refs[start:end], as the indices that each node gets."""
         ends: Set[_State] = {(start, None)}
         for node in nodes:
-            ends = self._after(node, ends, end, end)
+            ends = self.after(node, ends, end, end)
         for middle in sorted((at for at, _ in ends), reverse=True):
             for reading in self._with_middle(nodes, start, middle, end):
                 yield reading
@@ -420,17 +447,17 @@ class _Readings:
         for node in nodes:
             reached: Dict[_State, List[_State]] = {}
             for state in states:
-                for after in self._after(node, {state}, middle, end):
-                    reached.setdefault(after, []).append(state)
+                for following in self.after(node, {state}, middle, end):
+                    reached.setdefault(following, []).append(state)
             before.append(reached)
             states = set(reached)
         if (middle, end) in states:
             for path in _paths(before, (middle, end)):
                 yield [_run(a, b) for a, b in zip(path, path[1:])]
 
-    def _after(self, node: _Node, states: Iterable[_State], middle: int, end: int) -> Set[_State]:
+    def after(self, node: _Node, states: Iterable[_State], middle: int, end: int) -> Set[_State]:
         """Where the two places may be after a node; `other` None leaves the second half open."""
-        reached = {after for at, other in states for after in self._step(node, at, other, middle, end)}
+        reached = {state for at, other in states for state in self._step(node, at, other, middle, end)}
         passed = self.passed[id(node)]
         return {state for state in reached if not self._is_stuck(state, passed, middle, end)}
 
@@ -446,7 +473,7 @@ class _Readings:
             return self._leaf(node, at, other, middle, end)
         states: Set[_State] = {(at, other)}
         for child in node.children:
-            states = self._after(child, states, middle, end)
+            states = self.after(child, states, middle, end)
             if not states:
                 break
         if node.movable:
@@ -456,14 +483,14 @@ class _Readings:
     def _frozen_block(self, node: _Node, at: int, other: Optional[int], end: int) -> Set[_State]:
         if other is None:
             return {(at, None)}
-        sizes = range(node.least, end - other + 1) if node.size is None else [node.size]
-        return {(at, other + size) for size in sizes if self._is_block(node, other, other + size, end)}
+        sizes = range(node.least, end - other + 1) if node.size is None else range(node.size, node.size + 1)
+        stops = [other + size for size in sizes if other + size <= end]
+        return {(at, stop) for stop in stops if self._is_block(node, other, stop)}
 
-    def _is_block(self, node: _Node, start: int, stop: int, end: int) -> bool:
+    def _is_block(self, node: _Node, start: int, stop: int) -> bool:
         key = (id(node), start, stop)
         if key not in self.blocks:
-            inner = node.children or []
-            self.blocks[key] = stop <= end and next(self.find(inner, start, stop), None) is not None
+            self.blocks[key] = next(self.find(node.children or [], start, stop), None) is not None
         return self.blocks[key]
 
     def _leaf(self, node: _Node, at: int, other: Optional[int], middle: int, end: int) -> Set[_State]:
@@ -584,12 +611,27 @@ def _deal(nodes: Sequence[_Node], refs: Sequence[WeightRef], known: FrozenSet[st
             first = None if trouble else _gathered(plan, refs, len(nodes))
             if first is not None and verdict.certain:
                 return first
-    if any(node.open for node in nodes):
-        # where names are counted anew, no reading by names exists, and the flags' own stands
-        first = _search(nodes, refs, known) or first
-    if first is None:
-        raise WeightsError(trouble or _unfitting(nodes, refs, known), _HINT_OTHER)
-    return first
+    found = _search(nodes, refs, known) if any(node.open for node in nodes) else None
+    if first is not None and found is not None and found != first:
+        raise _ambiguous(nodes, first, found)
+    if first is None and found is None:
+        raise WeightsError((trouble or _unfitting(nodes, refs, known)) + _counts(nodes, refs), _HINT_OTHER)
+    # where names are counted anew no reading by names exists, and the flags' own stands
+    return found or first or []
+
+
+def _ambiguous(nodes: Sequence[_Node], one: Sequence[Any], other: Sequence[Any]) -> AmbiguousWeightsError:
+    doubt = ", ".join(repr(node.name) for node, a, b in zip(nodes, one, other) if a != b)
+    text = "the weights can be dealt out in more than one way to the layers %s" % doubt
+    return AmbiguousWeightsError(text, _HINT_AMBIGUOUS)
+
+
+def _counts(nodes: Sequence[_Node], refs: Sequence[WeightRef]) -> str:
+    """How many weights there are and should be, where that differs."""
+    sizes = [node.size for node in nodes if node.size is not None]
+    if len(sizes) < len(nodes) or sum(sizes) == len(refs):
+        return ""
+    return "; the file has %d weights, the layers need %d" % (len(refs), sum(sizes))
 
 
 def _gathered(plan: Sequence[_Place], refs: Sequence[WeightRef], count: int) -> List[List[WeightRef]]:
@@ -608,9 +650,7 @@ def _search(
         if reading not in found:
             found.append(reading)
         if len(found) > 1:
-            doubt = ", ".join(repr(node.name) for node, a, b in zip(nodes, *found) if a != b)
-            text = "the weights can be dealt out in more than one way to the layers %s"
-            raise AmbiguousWeightsError(text % doubt, _HINT_AMBIGUOUS)
+            raise _ambiguous(nodes, *found)
     if not found:
         return None
     lists = [[refs[index] for index in indices] for indices in found[0]]
@@ -640,10 +680,10 @@ def _unfitting(nodes: Sequence[_Node], refs: Sequence[WeightRef], known: FrozenS
     readings = _Readings(refs, known, nodes)
     ends: Set[_State] = {(0, None)}
     for node in nodes:
-        after = readings._after(node, ends, len(refs), len(refs))
-        if not after:
+        reached = readings.after(node, ends, len(refs), len(refs))
+        if not reached:
             at = max(at for at, _ in ends)
             have = "%s %s" % (refs[at].name, refs[at].shape) if at < len(refs) else "nothing more"
             return "layer %r does not fit the weights: at its place the file has %s" % (node.name, have)
-        ends = after
+        ends = reached
     return "the weights of the second half of the list (what is not trained) do not fit the layers"

@@ -10,10 +10,9 @@ One rule covers a nested template (one call of one model a replica) and inlined 
 layers themselves called N times).  Time and memory grow with the number of edges.
 """
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
-
-import networkx as nx
 
 from . import slicers
 from .graph import CallKey, call_graph, call_of, in_order
@@ -393,14 +392,15 @@ class _Search:
 
     def _leaks(self, match: Match, inside: Set[CallKey]) -> str:
         cut = {piece.tensor for piece in match.slices}
-        makers = {call for calls in match.towers for call in calls} | {key[:2] for key in cut}
+        cutters = {key[:2] for key in cut}
+        makers = {call for calls in match.towers for call in calls} | cutters
         for maker in sorted(makers, key=lambda node: self.graph.nodes[node]["order"]):
             for reader in self.graph.successors(maker):
                 if reader in inside:
                     continue
                 ports = self.graph.get_edge_data(maker, reader).values()
                 tensors = {TensorKey(maker[0], maker[1], edge["tensor"]) for edge in ports}
-                if maker not in {key[:2] for key in cut} or tensors & cut:
+                if maker not in cutters or tensors & cut:
                     return "layer %r reads a single replica's %r before it is merged" % (reader[0], maker[0])
         for key in self.topology.outputs:
             if key[:2] in makers:
@@ -426,6 +426,8 @@ class _Search:
         inside = {piece.tensor[:2] for piece in pieces}
         if not pieces or any(key[:2] in inside for key in self.topology.outputs):
             return None
+        import networkx as nx
+
         towers = tuple((node,) for node in nx.descendants(self.graph, pieces[0].tensor[:2]))
         return Match(1, tuple(pieces), (), tuple(sorted(towers)))
 
@@ -442,7 +444,8 @@ class _Search:
         """Lambdas that hand one batch on whole, two or more of them: replicas that all see everything."""
         whole = [key for key in self._first_outputs() if isinstance(self.values.get(key), slicers.Rows)]
         sources = [self.values[key].source for key in whole]
-        return [key for key, source in zip(whole, sources) if sources.count(source) > 1]
+        count = Counter(sources)
+        return [key for key, source in zip(whole, sources) if count[source] > 1]
 
     def _stray_slices(self) -> List[NearMiss]:
         """Slices that no merge answers to: a wrapper whose other replicas are not in the file."""
@@ -459,16 +462,16 @@ def _keys(values: Sequence[Any]) -> Tuple[Any, ...]:
 
 def _groups(proofs: Sequence[Tuple[Merge, _Proof]]) -> List[List[Tuple[Merge, _Proof]]]:
     """Merges of one wrapper together: those that share a slice, a call or a cut tensor, and N."""
+    import networkx as nx
+
     links = nx.Graph()
     for i, (merge, proof) in enumerate(proofs):
         links.add_node(("merge", i))
         for item in list(proof.towers) + [piece.source for piece in proof.slices.values()]:
             links.add_edge(("merge", i), ("item", len(merge.parts), item))
-    found = []
-    for part in nx.connected_components(links):
-        numbers = sorted(number for kind, number, *_ in part if kind == "merge")
-        found.append([proofs[number] for number in numbers])
-    return sorted(found, key=lambda group: proofs.index(group[0]))
+    parts = nx.connected_components(links)
+    found = sorted(sorted(number for kind, number, *_ in part if kind == "merge") for part in parts)
+    return [[proofs[number] for number in numbers] for numbers in found]
 
 
 def _as_match(group: Sequence[Tuple[Merge, _Proof]]) -> Match:

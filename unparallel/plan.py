@@ -10,14 +10,14 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 from . import keras_config, match
 from .errors import (
     AlreadySingleError,
-    AmbiguousWeightsError,
     NeedsArchitectureError,
     NotParallelError,
     WeightsError,
 )
 from .extract import Cleaned, Placed, clean, deal
-from .layer_weights import is_weightless, split, split_by_names
+from .layer_weights import is_weightless, split
 from .model import Json, Layer, LayerWeights, ModelFile, Topology, saved_layers
+from .weight_names import ASSUMPTION, split_by_names
 
 ARCHITECTURE = "--architecture FILE (to_json() of the template or of the parallel model) settles it"
 NAMED_BY_OUTPUT = ("loss", "metrics", "weighted_metrics", "loss_weights", "sample_weight_mode")
@@ -111,7 +111,7 @@ def _from_topology(before: ModelFile, topology: Topology, options: Options) -> P
     weights = {group.layer: group for group in deal(topology, cleaned, before.groups)}
     layers = saved_layers(result, before.keras_version)
     outputs = output_names(topology, cleaned)
-    training, lost = _renamed_outputs(before.training_config, outputs)
+    training, lost = renamed_outputs(before.training_config, outputs)
     if before.own_weights is not None and before.own_weights.weights and _is_template_alone(cleaned):
         raise WeightsError(
             "the parallel model owns weights beside its layers' (%s)" % before.own_weights.weights[0].name,
@@ -161,7 +161,7 @@ def output_names(topology: Topology, cleaned: Cleaned) -> Dict[str, str]:
     return {key.layer: new[cleaned.outputs[i]].layer for i, key in enumerate(topology.outputs)}
 
 
-def _renamed_outputs(training: Json, names: Mapping[str, str]) -> Tuple[Json, List[str]]:
+def renamed_outputs(training: Json, names: Mapping[str, str]) -> Tuple[Json, List[str]]:
     """(training_config with the template's output names as keys, keys that two outputs would share)."""
     lost: List[str] = []
     if not isinstance(training, dict) or all(old == new for old, new in names.items()):
@@ -180,9 +180,7 @@ def _renamed_outputs(training: Json, names: Mapping[str, str]) -> Tuple[Json, Li
 
 def _training_misfit(before: ModelFile, after: ModelFile) -> str:
     """Why the parallel model's training state is not one of the clean model; "" where it is."""
-    assert before.topology is not None
-    assert after.topology is not None
-    if before.training_config is None and before.optimizer is None:
+    if before.topology is None or after.topology is None:
         return ""
     if len(before.topology.outputs) != len(after.topology.outputs):
         settings = before.training_config if isinstance(before.training_config, dict) else {}
@@ -308,13 +306,12 @@ def _from_names(before: ModelFile) -> Plan:
             "group %r holds a whole model's weights, but no slices of a wrapper stand before it" % full[0].layer,
             ARCHITECTURE,
         )
-    try:
-        dealt = split_by_names(full[0].weights)
-    except AmbiguousWeightsError as error:
-        raise NeedsArchitectureError(error.message, error.hint or ARCHITECTURE) from error
+    place = before.weights.index(full[0])
+    outputs = [group.layer for group in before.weights[place + 1 :]]
+    dealt = split_by_names(full[0].weights, outputs, before.keras_version)
     dropped = tuple(group.layer for group in before.weights if not group.weights)
-    after = replace(before, weights=dealt)
-    return Plan(before, after, dropped=dropped, notes=("layers without weights are not listed: no name tells them",))
+    notes = (ASSUMPTION, "layers without weights are not listed: no name tells them")
+    return Plan(before, replace(before, weights=dealt), dropped=dropped, notes=notes)
 
 
 def _is_nested(group: LayerWeights) -> bool:

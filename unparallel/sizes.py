@@ -11,7 +11,7 @@ from typing import Any, Callable, List, Optional, Tuple, Union
 
 from .model import TensorKey
 
-MAX_PERIOD = 2048
+MAX_PERIOD = 512
 MAX_VALUE = 1 << 62
 
 

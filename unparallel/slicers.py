@@ -6,7 +6,7 @@ that follows for every batch; all else is `Unknown`, with the reason.  The names
 its parameters and of the layer are never evidence.
 """
 
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from . import tensor_functions as ops
 from .bytecode import DIALECTS, Code, read_text, versions
@@ -14,11 +14,36 @@ from .errors import BytecodeError
 from .model import Call, Json, Layer
 from .sizes import Dim, Range, Rank, Ratio, Size, Undecided, Vector, as_size, fixed
 from .stepper import Cell, Function, Items, Machine, Slice
-from .tensor_functions import ABSENT, MAX_ITEMS, Joined, Mean, Row, Rows, Scalar, Stack, Sum, Tensor, Tensors, Unknown
+from .tensor_functions import (
+    ABSENT,
+    MAX_ITEMS,
+    Joined,
+    Mean,
+    Name,
+    Row,
+    Rows,
+    Scalar,
+    Stack,
+    Sum,
+    Tensor,
+    Tensors,
+    Unknown,
+)
 
 __all__ = [
-    "CodeInfo", "Joined", "Mean", "Rows", "Tensor", "Unknown", "check_partition", "code_of", "describe", "evaluate",
-    "is_helper", "looks_like_slice", "shape_is_scalar",
+    "CodeInfo",
+    "Joined",
+    "Mean",
+    "Rows",
+    "Tensor",
+    "Unknown",
+    "check_partition",
+    "code_of",
+    "describe",
+    "evaluate",
+    "is_helper",
+    "looks_like_slice",
+    "shape_is_scalar",
 ]
 
 
@@ -40,6 +65,11 @@ class CodeInfo(NamedTuple):
     names: Tuple[str, ...]
 
 
+MAX_NESTING = 32
+
+# what a config of an unforeseen shape trips: the call stays unknown, whatever it was
+_DAMAGE = (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError)
+
 # values that are not rows, but that rows are cut by
 _NUMBERS = (int, Size, Dim, Ratio, Rank, Vector, Range)
 
@@ -48,12 +78,20 @@ _NUMBERS = (int, Size, Dim, Ratio, Rank, Vector, Range)
 # --------------------------------------------------------------------------------------------------
 
 
+class Bound(Dict[str, Any]):
+    """What the globals of a live function are bound to: `Name` for a module, a number, `Unknown`.
+
+    No file can say this, so no JSON value is a `Bound`: it is the fourth item of a live function's field.
+    """
+
+
 class _Saved(NamedTuple):
-    """A function as a layer's config holds it."""
+    """A function as a layer's config holds it; of a live function `known` has the globals."""
 
     readings: Tuple[Code, ...]
     defaults: Tuple[Json, ...]
     closure: Tuple[Json, ...]
+    known: Mapping[str, Any]
 
 
 def _saved_function(field: Json) -> Optional[_Saved]:
@@ -73,19 +111,20 @@ def _saved_function(field: Json) -> Optional[_Saved]:
         parts = [inner.get("code"), inner.get("defaults"), inner.get("closure")]
     else:
         parts = list(field) if isinstance(field, list) else [None]
-    text, defaults, closure = (parts + [None, None])[:3]
+    text, defaults, closure, known = (parts + [None] * 4)[:4]
     for part in (defaults, closure):
         if not (part is None or isinstance(part, list)):
             raise BytecodeError("a function's defaults or closure are no list")
-    return _Saved(read_text(str(text)), tuple(defaults or ()), tuple(closure or ()))
+    known = known if isinstance(known, Bound) else {}
+    return _Saved(read_text(text if isinstance(text, str) else ""), tuple(defaults or ()), tuple(closure or ()), known)
 
 
-def _from_json(value: Json) -> Any:
+def _from_json(value: Json, depth: int = 0) -> Any:
     """An argument as the function would get it."""
-    if isinstance(value, list):
-        return Items([_from_json(item) for item in value], True)
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
+    if isinstance(value, list) and depth < MAX_NESTING:
+        return Items([_from_json(item, depth + 1) for item in value], True)
+    if value is None or isinstance(value, (bool, int, float, str, Name, Unknown)):
+        return value  # the last two only in a live function's closure
     return Unknown("it is given a value of an unknown kind")
 
 
@@ -120,7 +159,7 @@ def _walk(code: Code, version: str, saved: _Saved, args: Sequence[Any], kwargs: 
         if name in code.parameters:
             given[name] = Unknown("it depends on its argument %r" % name)
     values = [Items(arg.values, arg.mutable) if isinstance(arg, Items) else arg for arg in args]
-    return Machine(DIALECTS[version], Tensors()).call(Function(code, defaults, closure), values, given)
+    return Machine(DIALECTS[version], Tensors(saved.known)).call(Function(code, defaults, closure), values, given)
 
 
 def _agreed(results: List[Any]) -> Any:
@@ -183,8 +222,6 @@ def _structure(call: Call, inputs: Sequence[Any]) -> Any:
 # --------------------------------------------------------------------------------------------------
 # Nodes: the arguments of a call
 # --------------------------------------------------------------------------------------------------
-
-MAX_NESTING = 32
 
 
 class _Given(NamedTuple):
@@ -255,8 +292,12 @@ def _argument(value: Any) -> Any:
     if isinstance(value, _Given):
         return value.value
     if isinstance(value, dict):
-        if set(value) == {"start", "stop", "step"}:
-            return Slice(*[_argument(value[part]) for part in ("start", "stop", "step")])
+        kind, config = value.get("class_name"), value.get("config")
+        if kind == "__ellipsis__":
+            return Ellipsis
+        bounds = config if kind == "__slice__" and isinstance(config, dict) else value
+        if set(bounds) == {"start", "stop", "step"}:
+            return Slice(*[_argument(bounds[part]) for part in ("start", "stop", "step")])
         return Unknown("it is given a value of an unknown kind")
     if isinstance(value, list):
         if len(value) == 3 and isinstance(value[0], _Given):
@@ -327,7 +368,6 @@ class _Node(NamedTuple):
     def masks(self) -> List[Any]:
         """The masks of a strided slice, in the order of `strided_slice`."""
         return [self.number(kind + "_mask") for kind in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")]
-
 
 
 def _refuse(reason: str) -> Any:
@@ -429,8 +469,10 @@ _OPERATORS: Dict[str, Row] = {
 def _evaluate_keras3(layer: Layer, call: Call, inputs: Sequence[Any]) -> Tuple[Any, ...]:
     """An operation of Keras 3: some arguments in the config, some in the node."""
     args, kwargs = _arguments(call, inputs)
-    settings = {name: _from_json(value) for name, value in layer.config.items() if name != "name"}
-    found = _KERAS3[layer.class_name](call, args, dict(settings, **kwargs))
+    kwargs.update((name, _from_json(value)) for name, value in layer.config.items() if name != "name")
+    if layer.class_name == "Slice":
+        return (_keras3_slice(call, args, kwargs),)
+    found = ops.apply(_KERAS3[layer.class_name], args, kwargs)
     return tuple(found.values) if isinstance(found, Items) else (found,)
 
 
@@ -454,13 +496,21 @@ def _saved_shape(node: Json) -> Sequence[Any]:
     return shape if isinstance(shape, list) else ()
 
 
-_KERAS3: Dict[str, Callable[[Call, List[Any], Dict[str, Any]], Any]] = {
-    "Split": lambda call, args, settings: ops.split(
-        args[0], settings.get("indices_or_sections"), settings.get("axis"), True
-    ),
-    "GetItem": lambda call, args, settings: ops.subscript(args[0], args[1]),
-    "Slice": _keras3_slice,
+_KERAS3: Dict[str, Row] = {
+    class_name: ops.TABLE["ops", function]
+    for class_name, function in (
+        ("Split", "split"),
+        ("Take", "take"),
+        ("Concatenate", "concatenate"),
+        ("Stack", "stack"),
+        ("Mean", "mean"),
+        ("Sum", "sum"),
+        ("Add", "add"),
+        ("TrueDivide", "true_divide"),
+        ("Divide", "divide"),
+    )
 }
+_KERAS3["GetItem"] = _OPERATORS["getitem"]
 
 _Evaluate = Callable[[Layer, Call, Sequence[Any]], Tuple[Any, ...]]
 
@@ -472,10 +522,15 @@ _LAYERS: Dict[str, _Evaluate] = {
     "TensorFlowOpLayer": _evaluate_op,
     "TFOpLambda": _evaluate_function,
     "SlicingOpLambda": _evaluate_function,
-    "Split": _evaluate_keras3,
-    "GetItem": _evaluate_keras3,
-    "Slice": _evaluate_keras3,
 }
+
+
+def _handler(layer: Layer) -> Optional[_Evaluate]:
+    """Who evaluates a layer's calls.  Keras 3 has operations and layers of one name, in different modules."""
+    module = layer.entry.get("module") if isinstance(layer.entry, dict) else None
+    if isinstance(module, str) and ".ops." in module:
+        return _evaluate_keras3 if layer.class_name in _KERAS3 or layer.class_name == "Slice" else None
+    return _LAYERS.get(layer.class_name)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -503,7 +558,7 @@ def is_helper(layer: Layer) -> bool:
     """
     if layer.submodel is not None or not isinstance(layer.config, dict):
         return False
-    return layer.class_name in _LAYERS or len(_custom_numbers(layer)) == 2
+    return _handler(layer) is not None or len(_custom_numbers(layer)) == 2
 
 
 def evaluate(layer: Layer, call: Call, inputs: Sequence[Any]) -> Tuple[Any, ...]:
@@ -526,21 +581,30 @@ def evaluate(layer: Layer, call: Call, inputs: Sequence[Any]) -> Tuple[Any, ...]
 
     Examples
     --------
+    >>> from unparallel.model import TensorKey
     >>> layer = Layer("join", "Concatenate", {"axis": 0})
     >>> call = Call((TensorKey("a", 0, 0), TensorKey("a", 1, 0)))
     >>> evaluate(layer, call, [Tensor(key) for key in call.inputs])[0].parts == tuple(map(Tensor, call.inputs))
     True
     """
-    handler = _LAYERS.get(layer.class_name)
+    handler = _handler(layer)
     if handler is None or not isinstance(layer.config, dict):
         return (Unknown("it is a layer of a class that is not known", layer.class_name),)
     kept = (Tensor, Rows, Sum, Stack) + _NUMBERS
     # what is known neither as rows nor as a number is a tensor of its own
     known = [value if isinstance(value, kept) else Tensor(key) for key, value in zip(call.inputs, inputs)]
     try:
-        return tuple([_single(value) for value in handler(layer, call, known)])
+        values = [_single(value) for value in handler(layer, call, known)]
     except Undecided as error:
-        return (Unknown(str(error), layer.class_name),)
+        values = [Unknown(str(error))]
+    except _DAMAGE:
+        values = [Unknown("its settings are damaged")]
+    return tuple([_named(value, layer.class_name) for value in values])
+
+
+def _named(value: Any, function: str) -> Any:
+    """The value; an unknown one bears at least the name of its layer's class."""
+    return Unknown(value.reason, function) if isinstance(value, Unknown) and not value.function else value
 
 
 def check_partition(parts: Sequence[Rows]) -> str:
@@ -554,10 +618,17 @@ def check_partition(parts: Sequence[Rows]) -> str:
     -------
     str
         "" where the first part begins at row 0, each begins where the one before ends, and the last one ends
-        with the batch, or short of it only by the rows that do not divide (or all sizes are fixed).
+        with the batch, or short of it only by the rows that do not divide (or where its end is fixed).
     """
     if not parts or len({part.source for part in parts}) != 1:
         return "the parts are not those of one tensor"
+    try:
+        return _partition_problem(parts)
+    except Undecided as error:
+        return "the sizes of the parts cannot be compared: %s" % error
+
+
+def _partition_problem(parts: Sequence[Rows]) -> str:
     whole = Size.batch(parts[0].source)
     pieces = [(part.start, whole if whole.never_above(part.stop) else part.stop) for part in parts]
     for second, piece in enumerate(pieces):
@@ -570,7 +641,7 @@ def check_partition(parts: Sequence[Rows]) -> str:
     for number, (start, stop) in enumerate(pieces):
         if not (start.never_above(stop) or whole.never_above(stop)):
             return "part %d may end before it begins" % (number + 1)
-    return "" if _reaches_end(pieces[-1][1], whole) else "the slices do not reach the end of the batch"
+    return "" if _reaches_end(pieces, whole) else "the slices do not reach the end of the batch"
 
 
 _Piece = Tuple[Size, Size]
@@ -593,7 +664,7 @@ def _gap(pieces: Sequence[_Piece]) -> str:
 def _missing(pieces: Sequence[_Piece], position: Size) -> str:
     """Which of N equal parts it is that begins at a row and is not there."""
     sizes = {stop - start for start, stop in pieces}
-    size = min(sizes, key=lambda each: (each.at(10 ** 6), each.values))
+    size = min(sizes, key=lambda each: (each.at(10**6), each.values))
     for number in range(len(pieces) + 1):
         if size.times(number) == position and size != Size.constant(0):
             return ": part %d is missing" % (number + 1)
@@ -612,12 +683,15 @@ def _chained(pieces: Sequence[_Piece]) -> List[_Piece]:
     return found
 
 
-def _reaches_end(stop: Size, whole: Size) -> bool:
-    if whole.never_above(stop) or stop.fixed is not None:
+def _reaches_end(pieces: Sequence[_Piece], whole: Size) -> bool:
+    end = pieces[-1][1]
+    if whole.never_above(end) or end.fixed is not None:
         return True
-    parts = len(stop.values)
-    # all rows but the few that are left over when the batch does not divide into equal parts
-    return parts > 1 and stop == (whole // parts).times(parts)
+    # short of it only by the few rows that are left over when the batch is dealt out in equal shares
+    shares = len(end.values)
+    share = whole // shares
+    sizes = [stop - start for start, stop in pieces]
+    return shares > 1 and end == share.times(shares) and all(size == share.times(size.at(shares)) for size in sizes)
 
 
 def describe(rows: Rows) -> str:
@@ -655,7 +729,7 @@ def shape_is_scalar(layer: Layer) -> bool:
             saved = _saved_function(layer.config.get("output_shape"))
             if saved is not None and _run(saved, [Unknown("a shape")], {}) == ():
                 return True
-        except BytecodeError:
+        except (BytecodeError,) + _DAMAGE:
             pass
     for call in layer.calls[:1]:
         values = evaluate(layer, call, [Tensor(key) for key in call.inputs])
@@ -731,7 +805,7 @@ def _lambda_numbers(config: Dict[str, Json]) -> List[int]:
 
 def _custom_numbers(layer: Layer) -> List[int]:
     """The settings of a layer of the user's own, where they are nothing but two whole numbers."""
-    if layer.class_name in _LAYERS or layer.class_name in _NOT_SLICES or layer.submodel is not None:
+    if _handler(layer) is not None or layer.class_name in _NOT_SLICES or layer.submodel is not None:
         return []
     own = [value for name, value in layer.config.items() if name not in _COMMON]
     numbers = _whole_numbers(own)

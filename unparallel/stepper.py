@@ -110,6 +110,10 @@ class Domain:
         """A global or builtin of that name."""
         raise Undecided("it uses the global %r" % name)
 
+    def cost(self, value: Any) -> int:
+        """How many steps a value counts for: more where working with it takes longer."""
+        return 0
+
     def module(self, name: str, leaf: bool) -> Any:
         """What `import name` gives: the leaf of a dotted name, or its first part."""
         raise Undecided("it imports %r" % name)
@@ -157,7 +161,9 @@ class Machine:
             If this version of Python cannot have written the code.
         """
         if not isinstance(function, Function):
-            return self.domain.call(function, args, kwargs)
+            result = self.domain.call(function, args, kwargs)
+            self.spend(self.domain.cost(result))
+            return result
         if self.depth >= MAX_DEPTH:
             raise Undecided("its functions call each other too deeply")
         self.depth += 1
@@ -286,9 +292,10 @@ class _Frame:
 _NULL = Other("null")
 
 
-def _constant(value: Any) -> Any:
+def _constant(frame: _Frame, value: Any) -> Any:
     """A constant as a value of the machine."""
-    return Items([_constant(item) for item in value]) if isinstance(value, tuple) else value
+    frame.machine.spend(1)
+    return Items([_constant(frame, item) for item in value]) if isinstance(value, tuple) else value
 
 
 def _load_global(frame: _Frame, it: Instruction) -> None:
@@ -383,7 +390,9 @@ def _binary(frame: _Frame, it: Instruction) -> None:
         raise Undecided("it changes a list in place")
     if isinstance(left, Cell) or isinstance(right, Cell) or _NULL in (left, right):
         raise unfit(frame.machine.dialect)
-    frame.push(frame.domain.binary(it.value, left, right))
+    result = frame.domain.binary(it.value, left, right)
+    frame.machine.spend(frame.domain.cost(result))
+    frame.push(result)
 
 
 def _compare(symbols: Sequence[str] = ()) -> Callable[[_Frame, Instruction], None]:
@@ -425,6 +434,7 @@ def _extend(frame: _Frame, it: Instruction) -> None:
     added = frame.domain.iterate(frame.pop())
     if added.tail is not None:
         raise Undecided("it adds items of unknown number to a list")
+    frame.machine.spend(len(added.values))
     frame.list_at(it.arg).values.extend(added.values)
 
 
@@ -530,7 +540,7 @@ def _return(frame: _Frame, it: Instruction) -> None:
 
 
 def _return_constant(frame: _Frame, it: Instruction) -> None:
-    frame.result = _constant(it.value)
+    frame.result = _constant(frame, it.value)
 
 
 def _import_name(frame: _Frame, it: Instruction) -> None:
@@ -673,7 +683,7 @@ _HANDLERS: Dict[str, _Handler] = {
     "COPY_FREE_VARS": _nothing,
     "POP_TOP": lambda frame, it: frame.pop() and None,
     "PUSH_NULL": lambda frame, it: frame.push(_NULL),
-    "LOAD_CONST": lambda frame, it: frame.push(_constant(it.value)),
+    "LOAD_CONST": lambda frame, it: frame.push(_constant(frame, it.value)),
     "LOAD_FAST": lambda frame, it: frame.push(frame.load(it.value)),
     "LOAD_FAST_AND_CLEAR": _load_and_clear,
     "LOAD_FAST_LOAD_FAST": _load_two,
@@ -683,7 +693,7 @@ _HANDLERS: Dict[str, _Handler] = {
     "LOAD_DEREF": _load_cell,
     "STORE_DEREF": _store_cell,
     "LOAD_CLOSURE": lambda frame, it: frame.push(frame.cell(it.value)),
-    "MAKECELL": _make_cell,
+    "MAKE_CELL": _make_cell,
     "LOAD_GLOBAL": _load_global,
     "LOAD_ATTR": _load_attr,
     "LOAD_METHOD": _load_method,

@@ -7,7 +7,7 @@ Functions are rows of a table.  One thing has to be taken on trust: a file does 
 """
 
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from .bytecode import Other
 from .model import TensorKey
@@ -30,6 +30,7 @@ from .sizes import (
 from .stepper import Domain, Items, Slice
 
 MAX_ITEMS = 4096
+MAX_PARTS = 128
 
 # --------------------------------------------------------------------------------------------------
 # What a call may give
@@ -134,6 +135,8 @@ class Method:
 
 
 _TENSORS = (Tensor, Rows, Joined, Mean, Sum, Scalar)
+# what others may be made of: results of results would grow without end
+_PLAIN = (Tensor, Rows, Scalar)
 
 
 def is_tensor(value: Any) -> bool:
@@ -142,7 +145,7 @@ def is_tensor(value: Any) -> bool:
 
 
 def _all_tensors(items: Items) -> bool:
-    return items.tail is None and bool(items.values) and all(is_tensor(value) for value in items.values)
+    return items.tail is None and bool(items.values) and all(isinstance(value, _PLAIN) for value in items.values)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -150,35 +153,45 @@ def _all_tensors(items: Items) -> bool:
 # --------------------------------------------------------------------------------------------------
 
 
-def _extent(value: Any) -> Tuple[TensorKey, Size, Size]:
-    """(source, first row, number of rows) of a tensor or of rows of one."""
+def _bounds(value: Any) -> Tuple[TensorKey, Size, Size]:
+    """(source, first row, row after the last) of a tensor or of rows of one."""
     if isinstance(value, Tensor):
         return value.key, Size.constant(0), Size.batch(value.key)
-    if not isinstance(value, Rows):
-        raise Undecided("it slices something that is computed")
-    whole = Size.batch(value.source)
-    if not (value.start.never_above(value.stop) and value.stop.never_above(whole)):
-        raise Undecided("it slices rows whose number is not known")
-    return value.source, value.start, value.stop - value.start
+    if isinstance(value, Rows):
+        return value.source, value.start, value.stop
+    raise Undecided("it slices something that is computed")
+
+
+def _length(value: Any) -> Size:
+    """The number of rows of a tensor or of rows of one."""
+    source, start, stop = _bounds(value)
+    # rows that reach beyond the end of their tensor are fewer than they say
+    if not (start.never_above(stop) and stop.never_above(Size.batch(source))):
+        raise Undecided("it uses a number of rows that is not known")
+    return stop - start
 
 
 def take_rows(value: Any, start: Any, stop: Any) -> Rows:
     """Rows start .. stop - 1 of a tensor, None being its end."""
-    source, first, length = _extent(value)
+    source, first, end = _bounds(value)
     low = as_size(start)
-    high = length if stop is None else as_size(stop)
-    if not (low.never_negative and high.never_negative):
+    if not low.never_negative:
         raise Undecided("it may count rows from the end")
-    if isinstance(value, Tensor):
-        return Rows(source, low, length if length.never_above(high) else high)
-    return Rows(source, first + _clipped(low, length), first + _clipped(high, length))
+    if stop is None:
+        return Rows(source, first + low, end)
+    high = as_size(stop)
+    if not high.never_negative:
+        raise Undecided("it may count rows from the end")
+    return Rows(source, first + low, _earlier(first + high, end, Size.batch(source)))
 
 
-def _clipped(row: Size, length: Size) -> Size:
-    if row.never_above(length):
-        return row
-    if length.never_above(row):
-        return length
+def _earlier(high: Size, end: Size, whole: Size) -> Size:
+    """The earlier of two ends, where it is the same one for every batch."""
+    if end.never_above(high):
+        return end
+    # what lies beyond the end of the whole batch is cut off anyway
+    if high.never_above(end) or whole.never_above(end):
+        return high
     raise Undecided("it may take rows beyond the end of others")
 
 
@@ -211,7 +224,7 @@ def _index_tensor(value: Any, index: Any) -> Rows:
 
 def slice_rows(value: Any, begin: Any, size: Any) -> Rows:
     """`tf.slice`: `begin` and `size` hold an item for each axis; a size of -1 goes to the end."""
-    source, _, length = _extent(value)
+    source = _bounds(value)[0]
     begins, sizes = as_vector(begin), as_vector(size)
     if not begins.items or not sizes.items:
         raise Undecided("it slices an unknown axis")
@@ -263,10 +276,10 @@ def split(value: Any, sizes: Any, axis: Any, at: bool = False) -> Items:
     """`tf.split`; `at` where a list holds the rows to cut at instead of the parts' sizes."""
     if fixed(0 if axis is None else axis) != 0:
         raise Undecided("it splits an axis other than the batch")
-    _, _, length = _extent(value)
+    length = _length(value)
     count = fixed(sizes)
     if count is not None:
-        if not 1 <= count <= MAX_ITEMS:
+        if not 1 <= count <= MAX_PARTS:
             raise Undecided("it splits into %d parts" % count)
         # TensorFlow refuses a batch that does not divide, so rounding down changes nothing
         each = length // count
@@ -277,7 +290,7 @@ def split(value: Any, sizes: Any, axis: Any, at: bool = False) -> Items:
 
 
 def _cuts(numbers: Vector, length: Size, at: bool) -> List[Size]:
-    if numbers.tail is not None or len(numbers.items) > MAX_ITEMS:
+    if numbers.tail is not None or len(numbers.items) > MAX_PARTS:
         raise Undecided("it splits into an unknown number of parts")
     sizes = [as_size(item) for item in numbers.items]
     if at:
@@ -302,7 +315,7 @@ def gather(value: Any, rows: Any, axis: Any, batch_dims: Any = None) -> Rows:
     if not isinstance(rows, Range):
         raise Undecided("it gathers rows that are not a plain range")
     # beyond the end some devices give zeros instead of an error
-    if not (rows.start.never_above(rows.stop) and rows.stop.never_above(_extent(value)[2])):
+    if not (rows.start.never_above(rows.stop) and rows.stop.never_above(_length(value))):
         raise Undecided("it may gather rows beyond the end")
     return take_rows(value, rows.start, rows.stop)
 
@@ -315,15 +328,14 @@ def gather(value: Any, rows: Any, axis: Any, batch_dims: Any = None) -> Rows:
 def shape_of(value: Any) -> Vector:
     """`tf.shape`."""
     if isinstance(value, (Tensor, Rows)):
-        source, _, length = _extent(value)
-        return Vector((length,), Tail(source, 1))
+        return Vector((_length(value),), Tail(_bounds(value)[0], 1))
     raise Undecided("it reads the shape of something that is computed")
 
 
 def _static_shape(value: Any) -> Items:
     """The shape as Python knows it when the model is built: the batch is mostly None there."""
     if isinstance(value, (Tensor, Rows)):
-        source = value.key if isinstance(value, Tensor) else value.source
+        source = _bounds(value)[0]
         batch = Unknown("it uses the batch size that was known when the model was built")
         return Items([batch], False, Tail(source, 1))
     raise Undecided("it reads the shape of something that is computed")
@@ -331,7 +343,7 @@ def _static_shape(value: Any) -> Items:
 
 def _rank(value: Any) -> Rank:
     if isinstance(value, (Tensor, Rows)):
-        return Rank(value.key if isinstance(value, Tensor) else value.source)
+        return Rank(_bounds(value)[0])
     raise Undecided("it reads the number of axes of something that is computed")
 
 
@@ -607,8 +619,10 @@ def _binary_ratio(symbol: str, left: Any, right: Any) -> Ratio:
 
 
 def _binary_tensor(symbol: str, left: Any, right: Any) -> Any:
-    if symbol == "+" and is_tensor(left) and is_tensor(right):
-        return Sum(_summands(left) + _summands(right))
+    if symbol == "+" and isinstance(left, _PLAIN + (Sum,)) and isinstance(right, _PLAIN + (Sum,)):
+        summands = _summands(left) + _summands(right)
+        if len(summands) <= MAX_ITEMS:
+            return Sum(summands)
     if isinstance(left, Sum) and isinstance(right, (int, float)):
         if symbol in ("/", "old /") and right == len(left.parts):
             return Mean(left.parts)
@@ -639,7 +653,8 @@ _BINARY: Tuple[Tuple[Any, Callable[[str, Any, Any], Any]], ...] = (
 def _compare(symbol: str, left: Any, right: Any) -> Any:
     simple = (int, float, str, type(None))
     if symbol in ("is", "is not"):
-        if left is not None and right is not None or isinstance(left, Unknown) or isinstance(right, Unknown):
+        unknown = (Unknown, Name, Method, Other)
+        if left is not None and right is not None or isinstance(left, unknown) or isinstance(right, unknown):
             raise Undecided("it compares what two things are")
         return (left is right) is (symbol == "is")
     if symbol in _PYTHON and isinstance(left, simple) and isinstance(right, simple):
@@ -728,7 +743,6 @@ _MODULES: Dict[str, str] = {
     "keras_backend": "K",
     "tensorflow_backend": "K",
     "ops": "ops",
-    "numpy": "ops",
     "layers": "layers",
     "KL": "layers",
 }
@@ -779,7 +793,7 @@ FUNCTIONS: Tuple[Row, ...] = (
         "tf",
         "gather",
         "params indices validate_indices name axis batch_dims",
-        lambda x, rows, checked=None, name=None, axis=None, batch_dims=None: gather(x, rows, axis, batch_dims),
+        lambda *given: _gather_any_order(*given),
     ),
     Row("K", "gather", "reference indices", lambda x, rows: gather(x, rows, 0)),
     Row("ops", "take", "x indices axis", lambda x, rows, axis=Unknown("axis"): gather(x, rows, axis)),
@@ -788,7 +802,7 @@ FUNCTIONS: Tuple[Row, ...] = (
     Row("tf", "concat", "values axis | name", concat),
     Row("tf", "concat_v2", "values axis | name", concat),
     Row("K", "concatenate", "tensors axis", _concat_last),
-    Row("ops", "concatenate", "xs axis", _concat_last),
+    Row("ops", "concatenate", "xs axis", lambda xs, axis=0: concat(xs, 0 if axis is None else axis)),
     Row("layers", "concatenate", "inputs axis | name", _concat_last),
     Row("tf", "stack pack", "values axis | name", lambda values, axis=None: stack(values, axis)),
     Row("K ops", "stack", "x axis", lambda values, axis=None: stack(values, axis)),
@@ -855,6 +869,13 @@ FUNCTIONS: Tuple[Row, ...] = (
     Row("python", "enumerate", "x", lambda x: Items([Items(pair) for pair in enumerate(_all_of(x))])),
     Row("python", "zip", "a b", lambda a, b: Items([Items(pair) for pair in zip(_all_of(a), _all_of(b))])),
 )
+
+
+def _gather_any_order(value: Any, rows: Any, checked: Any = None, name: Any = None, *rest: Any) -> Rows:
+    # the fourth argument is a name in TensorFlow 1 and the axis in TensorFlow 2
+    if not (name is None or isinstance(name, str)):
+        raise Undecided("it gives a function unusual arguments")
+    return gather(value, rows, *(rest or (None,)))
 
 
 def _split_any_order(value: Any, sizes: Any, axis: Any = None) -> Items:
@@ -936,6 +957,7 @@ _RENAMED: Dict[str, str] = {
     "input_": "input_ input",
     "params": "params reference",
     "keepdims": "keepdims keep_dims",
+    "tensor": "tensor input x",
     "start": "start begin",
 }
 
@@ -989,8 +1011,21 @@ def _position(names: List[str], given: List[Any], keyword: str) -> int:
 _LITERALS: Dict[str, Any] = {"True": True, "False": False, "None": None, "Ellipsis": Ellipsis}
 
 
+def _listed(value: Any) -> Sequence[Any]:
+    return value.values if isinstance(value, Items) else ()
+
+
 class Tensors(Domain):
-    """What Python's operations mean for tensors, sizes and lists of them."""
+    """What Python's operations mean for tensors, sizes and lists of them.
+
+    Parameters
+    ----------
+    known : mapping of str to value, optional
+        What globals are bound to, where that is known: then custom has no say.
+    """
+
+    def __init__(self, known: Optional[Mapping[str, Any]] = None) -> None:
+        self.known = known or {}
 
     def binary(self, symbol: str, left: Any, right: Any) -> Any:
         """See `Domain`."""
@@ -1018,7 +1053,20 @@ class Tensors(Domain):
 
     def global_name(self, name: str) -> Any:
         """See `Domain`."""
+        if name in self.known:
+            return self.known[name]
         return _LITERALS[name] if name in _LITERALS else Name((name,))
+
+    def cost(self, value: Any) -> int:
+        """See `Domain`."""
+        if isinstance(value, Size):
+            return len(value.values) // 8
+        if isinstance(value, Rows):
+            return 1 + self.cost(value.start) + self.cost(value.stop)
+        if isinstance(value, Vector):
+            return sum(self.cost(item) for item in value.items)
+        # lists in lists cost nothing more: they were paid for when they were made
+        return len(_listed(value)) + sum(self.cost(item) for item in _listed(value) if not isinstance(item, Items))
 
     def module(self, name: str, leaf: bool) -> Any:
         """See `Domain`."""

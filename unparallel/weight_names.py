@@ -181,6 +181,11 @@ class _Named:
         kind = _kind_of([role for role, _ in part])
         return kind if "normal" in kind else "%s %d" % (kind, len(part[0][1].shape))
 
+    @property
+    def series(self) -> Tuple[str, str]:
+        """Layers of one kind whose names differ in numbers and single letters only."""
+        return self.kind, "".join(token[0] for token in _tokens(stem(self.name)[0] + "_0"))
+
     def check_shapes(self) -> None:
         """Whether the weights of each part can be one layer's."""
         for part in self.parts.values():
@@ -294,11 +299,10 @@ def _check_order(layers: Sequence[_Named]) -> None:
     series: Dict[Tuple[str, str], _Named] = {}
     alike: Dict[Tuple[str, str], _Named] = {}
     for layer in layers:
-        pattern = "".join(token[0] for token in _tokens(stem(layer.name)[0] + "_0"))
-        before = series.get((layer.kind, pattern))
+        before = series.get(layer.series)
         if before is not None and _comes_before(before.name, layer.name) is False:
             raise _doubt("the numbers in the names run backwards, as if layers were frozen", [before.name, layer.name])
-        series[(layer.kind, pattern)] = layer
+        series[layer.series] = layer
         shapes = layer.kind, str([ref.shape for ref in layer.refs])
         twin = alike.get(shapes)
         if twin is not None and _comes_before(twin.name, layer.name) is not True:
@@ -321,14 +325,23 @@ def _check_series(layers: Sequence[_Named]) -> None:
 
 
 def _widths(layer: _Named) -> Tuple[Optional[int], Optional[int]]:
-    """Channels in and out, as far as shapes tell."""
+    """Channels in and out, as far as shapes tell; nothing goes into an embedding but indices (0)."""
     part = next(iter(layer.parts.values()))
-    shape = part[0][1].shape
-    if "normal" in layer.kind and len(shape) == 1:
-        return shape[0], shape[0]
-    if layer.kind.startswith("dense or convolution") and len(shape) > 1:
-        return shape[-2], shape[-1]
-    return None, None
+    kind = _kind_of([role for role, _ in part])
+    first, last = part[0][1].shape, part[-1][1].shape
+    if kind == "embedding":
+        return 0, first[-1] if first else None
+    if "normal" in kind:
+        return (first[0], first[0]) if len(first) == 1 else (None, None)
+    if len(first) < 2 or kind not in ("dense or convolution", "recurrent", "separable convolution"):
+        return None, None
+    if kind == "dense or convolution":
+        return first[-2], first[-1]
+    return first[-2], (part[1][1].shape[-2] * len(layer.parts) if kind == "recurrent" else last[-1])
+
+
+def _rank(layer: _Named) -> int:
+    return len(layer.refs[0].shape)
 
 
 def _follows(first: _Named, second: _Named) -> bool:
@@ -336,27 +349,47 @@ def _follows(first: _Named, second: _Named) -> bool:
     out, into = _widths(first)[1], _widths(second)[0]
     if out is None or into is None or out == into:
         return True
-    flat = len(second.refs[0].shape) == 2 and len(first.refs[0].shape) > 2
+    flat = _rank(second) == 2 and _rank(first) > 2
     return flat and out > 0 and into % out == 0
 
 
-def _check_chain(layers: Sequence[_Named]) -> None:
-    """Refuse an order in which shapes do not follow if all do with the last layers further up."""
-    breaks = [at for at in range(1, len(layers)) if not _follows(layers[at - 1], layers[at])]
-    if not 0 < len(breaks) < 3:
-        return
-    tail = layers[breaks[-1] :]
-    for at in breaks[:1] if len(breaks) == 2 else range(breaks[-1]):
-        above = at == 0 or _joins(layers[at - 1], tail[0])
-        if above and _joins(tail[-1], layers[at]):
-            text = "their shapes fit another order better, as if they were frozen"
-            raise _doubt(text, [layer.name for layer in tail])
-
-
 def _joins(first: _Named, second: _Named) -> bool:
-    """Whether the widths are known, and equal."""
+    """Whether the widths are known, and equal, and no convolution comes after a dense layer."""
     out = _widths(first)[1]
-    return out is not None and out == _widths(second)[0]
+    return out is not None and out == _widths(second)[0] and not (_rank(first) == 2 < _rank(second))
+
+
+def _check_chain(layers: Sequence[_Named]) -> None:
+    """Refuse if the last layers could be frozen ones from further up: shapes follow each other there too."""
+    breaks = {at for at in range(1, len(layers)) if not _follows(layers[at - 1], layers[at])}
+    if len(breaks) > 2:
+        return
+    first_cut, last_at = _movable(layers)
+    for at in range(min(last_at, len(layers) - 1) + 1):
+        if not _joins(layers[-1], layers[at]):
+            continue
+        for cut in range(max(first_cut, at + 1), len(layers)):
+            fits = breaks <= {at, cut} and (at == 0 or _joins(layers[at - 1], layers[cut]))
+            if fits and not _counts_on(layers[at:cut], layers[cut:]):
+                text = "their shapes fit another place as well, as if they were frozen"
+                raise _doubt(text, [layer.name for layer in layers[cut:]])
+
+
+def _movable(layers: Sequence[_Named]) -> Tuple[int, int]:
+    """The first layer of those at the end that may be frozen, and the last place where they may come from.
+
+    The untrained weights of a layer above them would come before theirs, so they are above the first of these.
+    """
+    holders = [at for at, layer in enumerate(layers) if len(layer.trained) < len(layer.places)]
+    if holders == [len(layers) - 1]:
+        holders = []  # the only one, at the end: it may be frozen as well
+    return (holders[-1] + 1, holders[0]) if holders else (0, len(layers))
+
+
+def _counts_on(head: Sequence[_Named], tail: Sequence[_Named]) -> bool:
+    """Whether the names count from a layer above to one below, so that their order is known."""
+    above = {layer.series for layer in head}
+    return any(layer.series in above for layer in tail)
 
 
 # -- copies and automatic names ---------------------------------------------------------------------------
