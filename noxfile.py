@@ -98,6 +98,14 @@ def oldest(session):
 
 
 @nox.session
+def batch(session):
+    """A thousand files, twenty kills, a dask cluster, an S3 server."""
+    session.install("-e", ".[test,progress,dask,remote]", "moto[server]>=5")
+    files = ["tests/test_%s.py" % name for name in ("batch", "worker", "remote", "dask")]
+    session.run("pytest", *files, *session.posargs, env={"UNPARALLEL_LONG": "1"})
+
+
+@nox.session
 def lint(session):
     """Run ruff."""
     session.install("ruff")
@@ -109,6 +117,15 @@ def types(session):
     """Run mypy, as strict as it gets."""
     session.install("mypy", "-e", ".")
     session.run("mypy")
+
+
+@nox.session
+def benchmarks(session):
+    """Speed against `cp`, into benchmarks/RESULTS.md: half an hour, 14 GB; `-- --files S M` for less."""
+    session.install(".")
+    folder = os.path.join(session.create_tmp(), "files")
+    session.run("python", "benchmarks/run.py", folder, *session.posargs)
+    session.run("python", "benchmarks/growth.py", folder)
 
 
 @nox.session

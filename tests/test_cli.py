@@ -1,9 +1,11 @@
 import json
 import os
 import re
+import sys
 
 import pytest
 
+import unparallel
 from unparallel.cli import main
 
 FIXTURES = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "fixtures")
@@ -71,7 +73,12 @@ def test_a_usage_error_is_exit_2(words):
 
 def test_the_version_names_the_libraries(capsys):
     assert main(["--version"]) == 0
-    assert re.match(r"unparallel \d+\.\d+\.\d+ \(h5py .*, hdf5 .*, networkx .*, Python .*\)", capsys.readouterr().out)
+    import h5py
+    import networkx
+
+    meant = "unparallel %s (h5py %s, networkx %s, Python %d.%d.%d)\n"
+    versions = (unparallel.__version__, h5py.__version__, networkx.__version__, *sys.version_info[:3])
+    assert capsys.readouterr().out == meant % versions
 
 
 def test_a_name_cannot_drive_the_terminal(tmp_path, capsys):

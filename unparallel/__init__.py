@@ -7,8 +7,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, List
 
 if TYPE_CHECKING:
+    from .batch import convert_many
+    from .batches import full_batches
+    from .checkpoint import TemplateCheckpoint, load_template, save_template
     from .conversion import Conversion, Inspection, convert, inspect
     from .errors import AlreadySingleError, NotParallelError, UnparallelError, UnparallelWarning
+    from .live import extract_template
+    from .outcome import Outcome
 
 __version__ = "0.1.0"
 
@@ -17,10 +22,17 @@ _HOMES = {
     "Conversion": "conversion",
     "Inspection": "conversion",
     "NotParallelError": "errors",
+    "Outcome": "outcome",
+    "TemplateCheckpoint": "checkpoint",
     "UnparallelError": "errors",
     "UnparallelWarning": "errors",
     "convert": "conversion",
+    "convert_many": "batch",
+    "extract_template": "live",
+    "full_batches": "batches",
     "inspect": "conversion",
+    "load_template": "checkpoint",
+    "save_template": "checkpoint",
 }
 
 __all__ = [
@@ -28,10 +40,17 @@ __all__ = [
     "Conversion",
     "Inspection",
     "NotParallelError",
+    "Outcome",
+    "TemplateCheckpoint",
     "UnparallelError",
     "UnparallelWarning",
     "convert",
+    "convert_many",
+    "extract_template",
+    "full_batches",
     "inspect",
+    "load_template",
+    "save_template",
 ]
 
 

@@ -1,16 +1,19 @@
 """The command: arguments, printing, exit codes; what is printed is what `convert` and `inspect` return."""
 
 import argparse
-import json
+import gc
 import os
 import sys
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, List, Optional, Sequence
 
-from . import cli_batch
+from . import __version__, cli_batch
 from .text import complain, printable, size_text
 
 if TYPE_CHECKING:
     from .conversion import Conversion, Inspection
+
+MOST_MEMORY = 2 * 2**30
 
 EPILOG = """\
 exit codes: 0 done, 1 failed or refused, 2 usage, 3 nothing to undo (0 among many files), 130 stopped by Ctrl-C
@@ -19,12 +22,21 @@ without -o, what the file holds is shown and nothing is written
 """
 
 
+def _formatter(prog: str) -> argparse.HelpFormatter:
+    """As wide as the terminal; argparse asks for each argument, and by a module that imports three compressors."""
+    try:
+        columns = int(os.environ.get("COLUMNS") or os.get_terminal_size(sys.stdout.fileno()).columns)
+    except (AttributeError, ValueError, OSError):
+        columns = 80
+    return argparse.RawDescriptionHelpFormatter(prog, width=(columns if columns > 0 else 80) - 2)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="unparallel",
         description="Get the single-GPU Keras model back out of a saved multi_gpu_model file.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_formatter,
     )
     parser.add_argument(
         "sources", metavar="SOURCE", nargs="*", help="the .h5 file of a parallel model, or of its weights; or many"
@@ -40,6 +52,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--overwrite", action="store_true", help="replace TARGET if it exists")
     parser.add_argument("--no-verify", action="store_true", help="do not compare the written weights with the source")
     parser.add_argument("--no-scan", action="store_true", help="do not look for NaN and Inf in the weights")
+    parser.add_argument(
+        "--strict", action="store_true", help="refuse weights with NaN or Inf; of many files, exit with 1 for warnings"
+    )
+    parser.add_argument(
+        "--reset-batchnorm",
+        action="store_true",
+        help="where moving statistics of BatchNormalization are NaN or Inf, write neutral ones (mean 0, variance 1)",
+    )
     parser.add_argument(
         "--trust-slices",
         action="store_true",
@@ -89,10 +109,18 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     if options.source is None:
         return cli_batch.run(options)
     try:
-        return _convert(options) if options.output is not None else _inspect(options)
+        if argv is None:  # this is the whole process
+            _bound_memory()
+            # the collector would go through all that the libraries make while they are imported, several times
+            gc.disable()
+        with cli_batch.signals():
+            return _convert(options) if options.output is not None else _inspect(options)
     except UnparallelError as error:
         complain(error)
         return error.exit_code
+    except cli_batch.Stopped as stop:
+        print("unparallel: stopped", file=sys.stderr)
+        return stop.exit_code
 
 
 def console() -> None:
@@ -104,7 +132,21 @@ def console() -> None:
         # `unparallel model.h5 | head` closes the pipe: no reason for a traceback, here or at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 1
+    gc.freeze()  # and through all of it once more at exit: with the above a fifth of a small file's time
     sys.exit(code)
+
+
+def _bound_memory() -> None:
+    """Let what a hostile file asks for fail, rather than the machine: no honest one needs a tenth of this."""
+    # threads for linear algebra, which there is none of, would take address space by the gigabyte
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    if soft == resource.RLIM_INFINITY and sys.platform.startswith("linux"):
+        resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, hard))
 
 
 def _convert(options: argparse.Namespace) -> int:
@@ -120,9 +162,11 @@ def _convert(options: argparse.Namespace) -> int:
         architecture=options.architecture,
         trust_slices=options.trust_slices,
         scan=not options.no_scan,
+        strict=options.strict,
+        reset_batchnorm=options.reset_batchnorm,
     )
     if options.json:
-        print(json.dumps(_jsonable(done), indent=2))
+        _print_json(done)
     elif not options.quiet:
         _say(_conversion_lines(done))
     _warn(done.warnings)
@@ -136,13 +180,15 @@ def _inspect(options: argparse.Namespace) -> int:
         options.source,
         architecture=options.architecture,
         trust_slices=options.trust_slices,
-        scan=not options.no_scan,
+        scan=not options.no_scan or options.strict,
     )
     if options.json:
-        print(json.dumps(_jsonable(seen), indent=2))
+        _print_json(seen)
     elif not options.quiet:
         _say(_inspection_lines(seen))
     _warn(seen.warnings)
+    if options.strict and seen.non_finite:
+        return 1
     return {"parallel": 0, "single": 3}.get(seen.verdict, 1)
 
 
@@ -157,6 +203,12 @@ def _say(lines: Sequence[str]) -> None:
 def _warn(warnings: Sequence[str]) -> None:
     for warning in warnings:
         print(printable("warning: %s" % warning), file=sys.stderr)
+
+
+def _print_json(value: Any) -> None:
+    import json
+
+    print(json.dumps(_jsonable(value), indent=2))
 
 
 def _jsonable(value: Any) -> Any:
@@ -182,6 +234,8 @@ def _conversion_lines(done: "Conversion") -> List[str]:
     check = "%s compared byte for byte" % _count(done.arrays, "array") if done.verified else "skipped"
     lines.append("verified:  %s" % check)
     lines.append("size:      %s -> %s" % (size_text(done.bytes_before), size_text(done.bytes_after)))
+    if done.reset:
+        lines.append("reset:     %s, mean 0 and variance 1" % _count(len(done.reset), "array"))
     return lines + _health_lines(done.non_finite) + ["note:      %s" % note for note in done.notes]
 
 
@@ -235,27 +289,30 @@ def _layer_lines(seen: "Inspection") -> List[str]:
 
 
 def _health_lines(broken: Sequence[Any]) -> List[str]:
-    return [
-        "health:    %s %r: %d NaN, %d Inf of %d" % (item.layer, item.weight, item.nan, item.inf, item.size)
-        for item in broken
-    ]
+    return ["health:    %s NaN or Inf" % _count(len(broken), "array holds", "arrays hold")] if broken else []
 
 
 def _form(form: str) -> str:
     return "a weights file" if form == "weights" else "a full model file"
 
 
-def _count(number: int, what: str) -> str:
-    return "%s %s%s" % (format(number, ","), what, "" if number == 1 else "s")
+def _count(number: int, what: str, many: str = "") -> str:
+    return "%s %s" % (format(number, ","), what if number == 1 else many or what + "s")
 
 
 def _print_versions() -> None:
-    import platform
+    libraries = ["%s %s" % (name, _installed(name)) for name in ("h5py", "networkx")]
+    python = "Python %d.%d.%d" % sys.version_info[:3]
+    print("unparallel %s (%s)" % (__version__, ", ".join([*libraries, python])))
 
-    import networkx
 
-    from . import __version__
-    from .hdf5 import library_versions
-
-    libraries = dict(library_versions(), networkx=networkx.__version__, Python=platform.python_version())
-    print("unparallel %s (%s)" % (__version__, ", ".join("%s %s" % item for item in libraries.items())))
+def _installed(name: str) -> str:
+    """A library's version as the folder beside it is named: importing the library takes ten times as long."""
+    for folder in sys.path:
+        if os.path.isdir(os.path.join(folder, name)):
+            for entry in os.listdir(folder or os.curdir):
+                # h5py-3.16.0.dist-info, h5py-2.10.0-py3.7.egg-info
+                if entry.startswith(name + "-") and entry.endswith("-info"):
+                    return entry[len(name) + 1 :].rpartition(".")[0].split("-")[0]
+            break
+    return str(import_module(name).__version__)

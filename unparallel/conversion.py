@@ -4,17 +4,17 @@ This is the one place that strings the rooms together; the command line and the 
 """
 
 import contextlib
-import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Dict, Iterator, Optional, Tuple, Union
 
 from . import hdf5, keras_config, verify
-from .errors import FileError, NotParallelError, TargetExistsError, UnparallelError
+from .errors import FileError, NotParallelError, TargetExistsError, UnparallelError, VerificationError, WriteError
+from .health import NonFinite, Owner, label, owners, refusal, reset_warning
+from .health import warnings as health_warnings
 from .model import ModelFile, element_count
 from .plan import Options, Plan, make_plan
 from .reader import read
-from .verify import Health, NonFinite
 from .writer import write
 
 StrPath = Union[str, "os.PathLike[str]"]
@@ -129,11 +129,14 @@ class Conversion:
     dropped : tuple of str
         Layers that are gone.
     non_finite : tuple of NonFinite
+        Weights of the clean file that hold NaN or Inf.
     warnings, notes : tuple of str
     bytes_before, bytes_after : int
         Sizes of the two files.
     verified : bool
         Whether every weight was compared with its source, byte for byte.
+    reset : tuple of NonFinite
+        Moving statistics that held NaN or Inf, and hold neutral values there now.
     """
 
     source: str
@@ -154,6 +157,7 @@ class Conversion:
     bytes_before: int
     bytes_after: int
     verified: bool
+    reset: Tuple[NonFinite, ...] = ()
 
 
 def convert(
@@ -167,6 +171,8 @@ def convert(
     architecture: Architecture = None,
     trust_slices: bool = False,
     scan: bool = True,
+    strict: bool = False,
+    reset_batchnorm: bool = False,
 ) -> Conversion:
     """Write the single-GPU file that a saved parallel model holds.
 
@@ -191,6 +197,10 @@ def convert(
         Accept layers that look like slices of the batch and whose code cannot be followed.
     scan : bool
         Look for NaN and Inf in the weights.
+    strict : bool
+        Refuse to write a file whose weights hold NaN or Inf.
+    reset_batchnorm : bool
+        Write neutral moving statistics (mean 0, variance 1) where those of a BatchNormalization are NaN or Inf.
 
     Returns
     -------
@@ -212,7 +222,7 @@ def convert(
     >>> done.template, done.parameters                        # doctest: +SKIP
     ('resnet50', 25636712)
     """
-    old, new = os.fspath(source), os.fspath(target)
+    old, new = _path(source), _path(target)
     with _about(old):
         options = Options(optimizer, weights_only, trust_slices, load_architecture(architecture))
     with _about(new):
@@ -221,16 +231,18 @@ def convert(
     try:
         with _about(old), hdf5.open_source(old) as opened:
             plan = make_plan(read(opened), options)
-            with hdf5.new_file(partial, opened) as handle:
-                write(plan.after, handle)
-            health = _checked(opened, partial, plan, verify, scan)
+            check = WeightCheck(opened, plan.after, reset_batchnorm)
+            _write(new, partial, check)
+            check.run(partial, verify, scan or strict)
+            if strict and check.broken:
+                raise refusal(check.broken)
         size = os.path.getsize(partial)
         with _about(new):
             hdf5.put_in_place(partial, new, overwrite)
     finally:
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(OSError):
             os.unlink(partial)
-    return _conversion(old, new, plan, health, size, verify)
+    return _conversion(old, new, plan, check, size, verify)
 
 
 def inspect(
@@ -253,7 +265,7 @@ def inspect(
     UnparallelError
         The file cannot be read.  That it is not parallel is no error here but a verdict.
     """
-    old = os.fspath(source)
+    old = _path(source)
     with _about(old):
         options = Options(trust_slices=trust_slices, architecture=load_architecture(architecture))
         with hdf5.open_source(old) as opened:
@@ -265,18 +277,105 @@ def inspect(
             except UnparallelError as error:
                 verdict = "single" if error.exit_code == NOTHING_TO_UNDO else "refused"
                 reason, hint = error.message, error.hint
-            health = Health()
+            check = WeightCheck(opened, plan.after if plan is not None else before)
             if scan:
-                verify_scan(opened, before, health)
-    return _inspection(before, plan, (verdict, reason, hint), health, os.path.getsize(old))
+                check.scan()
+        size = opened.stored_size()
+    return _inspection(before, plan, (verdict, reason, hint), check, size)
 
 
 NOTHING_TO_UNDO = 3
 
 
-def verify_scan(opened: hdf5.Source, model: ModelFile, health: Health) -> None:
-    """Look for NaN and Inf in all weights of a file."""
-    verify.scan(opened, model.weights, health)
+def _path(value: StrPath) -> str:
+    path = os.fsdecode(value)
+    if "\0" in path:
+        raise FileError("%r: a path cannot hold a NUL" % path, "check the path")
+    return path
+
+
+def _write(target: str, partial: str, check: "WeightCheck") -> None:
+    """Write the partial file; what goes wrong there is about the target."""
+    try:
+        with hdf5.new_file(partial, check.source) as handle:
+            write(check.model, handle, check.repairs)
+    except WriteError as error:
+        raise error.about(target) from error.__cause__
+
+
+class WeightCheck:
+    """What is looked at in a file's weights while it is copied, and what comes of it."""
+
+    def __init__(self, source: hdf5.Source, model: ModelFile, reset_batchnorm: bool = False) -> None:
+        self.source = source
+        self.model = model
+        self._health = verify.Health()
+        self._reset: Dict[str, NonFinite] = {}
+        self._owned: Optional[Dict[str, Owner]] = None
+        if reset_batchnorm:
+            self._find_statistics()
+
+    def _find_statistics(self) -> None:
+        """Scan the moving statistics, which are small, before anything is written."""
+        health = verify.Health()
+        for group in self.model.weights:
+            statistics = tuple(ref for ref in group.weights if self.owned[ref.path].neutral is not None)
+            verify.scan(self.source, (replace(group, weights=statistics),), health)
+        self._reset = health.found
+
+    @property
+    def owned(self) -> Dict[str, Owner]:
+        """Whose each weight is (worked out where something is wrong, which is seldom)."""
+        if self._owned is None:
+            self._owned = owners(self.model)
+        return self._owned
+
+    @property
+    def repairs(self) -> Dict[str, float]:
+        """The neutral value for each weight that is to be mended, by path."""
+        return {path: self.owned[path].neutral or 0.0 for path in self._reset}
+
+    @property
+    def reset(self) -> Tuple[NonFinite, ...]:
+        """Weights that were mended."""
+        return label(self._reset, self.owned) if self._reset else ()
+
+    @property
+    def broken(self) -> Tuple[NonFinite, ...]:
+        """Weights that hold NaN or Inf in what is written."""
+        left = self._left()
+        return label(left, self.owned) if left else ()
+
+    @property
+    def warnings(self) -> Tuple[str, ...]:
+        """What the user should know of it."""
+        left = self._left()
+        lines = health_warnings(left, self.owned) if left else []
+        return tuple(lines + ([reset_warning(self.reset)] if self._reset else []))
+
+    def _left(self) -> Dict[str, NonFinite]:
+        return {path: item for path, item in self._health.found.items() if path not in self._reset}
+
+    def scan(self) -> None:
+        """Look at all weights of the source."""
+        verify.scan(self.source, self.model.weights, self._health)
+
+    def run(self, partial: str, compare: bool, scan: bool) -> None:
+        """Verify the written file and scan its weights, in one pass where both are wanted."""
+        if not compare:
+            if scan:
+                self.scan()
+            return
+        with contextlib.ExitStack() as stack:
+            try:
+                made = stack.enter_context(hdf5.open_source(partial))
+            except FileError as error:
+                raise VerificationError("cannot read again what was written: %s" % error.message, error.hint) from error
+            self.compare(made, scan)
+
+    def compare(self, made: hdf5.Source, scan: bool) -> None:
+        """Prove that a written file is what was meant, and scan its weights on the way."""
+        verify.compare(self.source, made, self.model, self._health if scan else None, self.repairs)
 
 
 @contextlib.contextmanager
@@ -288,6 +387,8 @@ def _about(path: str) -> Iterator[None]:
         raise error.about(path) from error.__cause__
     except RecursionError as error:
         raise UnparallelError("%s: the config is nested too deeply" % path, "do not trust this file") from error
+    except MemoryError as error:
+        raise UnparallelError("%s: needs more memory than there is" % path, "do not trust this file") from error
 
 
 def _check_target(source: str, target: str, overwrite: bool) -> None:
@@ -296,6 +397,8 @@ def _check_target(source: str, target: str, overwrite: bool) -> None:
     if os.path.isdir(target):
         raise FileError("is a folder", "name a file, such as %s" % os.path.join(target, os.path.basename(source)))
     if os.path.lexists(target):
+        if os.path.islink(target) and not os.path.exists(target):
+            raise FileError("is a symbolic link to nothing", "name the file that it should lead to")
         if not os.path.isfile(target):
             raise FileError("is no regular file", "name another target")
         if not overwrite:
@@ -319,14 +422,16 @@ def load_architecture(architecture: Architecture) -> Any:
             return model.topology.config
         try:
             with open(path, encoding="utf-8") as handle:
-                text = handle.read()
+                text = handle.read(hdf5.LONGEST_ATTRIBUTE + 1)
         except UnicodeDecodeError as error:
             raise FileError("neither JSON nor HDF5", "give the text that to_json() returns") from error
         except OSError as error:
             raise FileError(os.strerror(error.errno or 0), "check the path and its permissions") from error
+        if len(text) > hdf5.LONGEST_ATTRIBUTE:
+            raise FileError("too long for an architecture", "give the text that to_json() returns")
         value = keras_config.parse_json(text, "the architecture")
         # json.dump(model.to_json(), handle), a common slip, wraps the text once more
-        return json.loads(value) if isinstance(value, str) and value.startswith("{") else value
+        return keras_config.parse_json(value, "the architecture") if isinstance(value, str) else value
 
 
 def _is_hdf5(path: str) -> bool:
@@ -335,17 +440,6 @@ def _is_hdf5(path: str) -> bool:
             return handle.read(8) == hdf5.SIGNATURE
     except OSError as error:
         raise FileError(os.strerror(error.errno or 0), "check the path and its permissions") from error
-
-
-def _checked(opened: hdf5.Source, partial: str, plan: Plan, compare: bool, scan: bool) -> Health:
-    """Verify the written file and scan its weights, in one pass where both are wanted."""
-    health = Health()
-    if compare:
-        with hdf5.open_source(partial) as made:
-            verify.compare(opened, made, plan.after, health if scan else None)
-    elif scan:
-        verify_scan(opened, plan.after, health)
-    return health
 
 
 # -- facts
@@ -393,7 +487,7 @@ def _optimizer_name(model: ModelFile) -> Optional[str]:
     return str(optimizer.get("class_name")) if isinstance(optimizer, dict) else None
 
 
-def _conversion(source: str, target: str, plan: Plan, health: Health, size: int, verified: bool) -> Conversion:
+def _conversion(source: str, target: str, plan: Plan, check: WeightCheck, size: int, verified: bool) -> Conversion:
     after = plan.after
     return Conversion(
         source,
@@ -408,17 +502,18 @@ def _conversion(source: str, target: str, plan: Plan, health: Health, size: int,
         _optimizer_name(after),
         plan.renamed,
         plan.dropped,
-        health.broken,
-        plan.warnings,
+        check.broken,
+        plan.warnings + check.warnings,
         plan.notes,
-        os.path.getsize(source),
+        check.source.stored_size(),
         size,
         verified,
+        check.reset,
     )
 
 
 def _inspection(
-    before: ModelFile, plan: Optional[Plan], verdict: Tuple[str, str, str], health: Health, size: int
+    before: ModelFile, plan: Optional[Plan], verdict: Tuple[str, str, str], check: WeightCheck, size: int
 ) -> Inspection:
     model = plan.after if plan is not None else before
     topology = model.topology
@@ -440,8 +535,8 @@ def _inspection(
         state,
         size,
         size - (before.size - model.size),
-        health.broken,
-        plan.warnings if plan is not None else (),
+        check.broken,
+        (plan.warnings if plan is not None else ()) + check.warnings,
         plan.notes if plan is not None else (),
     )
 

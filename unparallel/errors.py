@@ -6,6 +6,15 @@ All of them survive pickling, since a batch hands them from one process to anoth
 
 from typing import Any, Optional, Tuple
 
+LONGEST_MESSAGE = 2000
+
+
+def _shortened(message: str) -> str:
+    """The message without the middle of what a stranger's file made too long: names have had megabytes."""
+    if len(message) <= LONGEST_MESSAGE:
+        return message
+    return "%s ... %s" % (message[: LONGEST_MESSAGE - 200], message[-200:])
+
 
 class UnparallelError(Exception):
     """What this package raises for bad input; `hint` says what to do next.
@@ -19,8 +28,11 @@ class UnparallelError(Exception):
     """
 
     exit_code = 1
+    # whether the message begins with a file's name
+    placed = False
 
     def __init__(self, message: str = "", hint: str = "") -> None:
+        message = _shortened(message)
         super().__init__(message)
         self.message = message
         self.hint = hint
@@ -30,9 +42,11 @@ class UnparallelError(Exception):
 
     def about(self, source: object) -> "UnparallelError":
         """The same error with the file that it is about in front of its message."""
-        if str(source) in self.message:
+        if self.placed or str(source) in self.message:
             return self
-        return type(self)("%s: %s" % (source, self.message), self.hint)
+        placed = type(self)("%s: %s" % (source, self.message), self.hint)
+        placed.placed = True
+        return placed
 
 
 class FileError(UnparallelError):
@@ -41,6 +55,10 @@ class FileError(UnparallelError):
 
 class NotKerasError(FileError):
     """The file is not a Keras HDF5 file."""
+
+
+class WriteError(FileError):
+    """The target cannot be written; what was there before is there still."""
 
 
 class HostileFileError(FileError):
@@ -77,12 +95,20 @@ class VerificationError(UnparallelError):
     """The written file is not what it should be."""
 
 
+class NonFiniteError(UnparallelError):
+    """Weights hold NaN or Inf, and the user wants none such."""
+
+
 class TargetExistsError(FileError):
     """The target is there already, and was not to be replaced."""
 
 
 class BytecodeError(UnparallelError):
     """A marshalled code object cannot be read, or holds more than is allowed."""
+
+
+class WorkerError(UnparallelError):
+    """The process that worked on a file crashed, was killed, or went over a limit."""
 
 
 class UnparallelWarning(UserWarning):

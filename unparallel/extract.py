@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from . import keras_config
-from .errors import WeightsError
+from .errors import ConfigError, WeightsError
 from .graph import layer_order, reachable
 from .layer_weights import is_weightless, split
 from .match import Found, Match, NearMiss
@@ -150,7 +150,7 @@ def _new_names(topology: Topology, changed: Mapping[str, Cleaned]) -> Dict[str, 
     names = {}
     for old, cleaned in changed.items():
         new = cleaned.topology.name or old
-        names[old] = new if new not in taken - {old} else old
+        names[old] = old if new in taken else new
         taken.add(names[old])
     return names
 
@@ -175,6 +175,9 @@ def _collapse(topology: Topology, matches: Sequence[Match]) -> Tuple[Topology, D
     gone: Set[Tuple[str, int]] = {key[:2] for key in flows}
     for match in matches:
         gone.update(call for calls in match.towers for call in calls[1:])
+    odd = [key.layer for key in topology.inputs if key[:2] in gone]
+    if odd:
+        raise ConfigError("the model's input %r is a part of the wrapper" % odd[0], "the config is damaged")
     outputs = tuple(_follow(flows, key) for key in topology.outputs)
     inputs = {
         (layer.name, i): tuple(_follow(flows, key) for key in call.inputs)
@@ -281,7 +284,8 @@ def _template_alone(here: Cleaned, changed: Mapping[str, Cleaned]) -> Optional[C
     if template.calls[0].inputs != result.inputs or any(key.layer != template.name for key in result.outputs):
         return None
     # an output that is listed twice is one tensor: the wrapper's merges may read either
-    first = {i: submodel.outputs.index(key) for i, key in enumerate(submodel.outputs)}
+    places: Dict[TensorKey, int] = {}
+    first = {i: places.setdefault(key, i) for i, key in enumerate(submodel.outputs)}
     wanted = [key.tensor for key in result.outputs]
     if any(tensor not in first for tensor in wanted):
         return None
@@ -299,13 +303,9 @@ def _template_alone(here: Cleaned, changed: Mapping[str, Cleaned]) -> Optional[C
 
 def _in_order(wanted: Sequence[int], there: Sequence[int]) -> Optional[List[int]]:
     """Places of `wanted` in `there`, each after the one before; None where the order differs."""
-    places: List[int] = []
-    for value in wanted:
-        start = places[-1] + 1 if places else 0
-        if value not in there[start:]:
-            return None
-        places.append(list(there).index(value, start))
-    return places
+    rest = iter(enumerate(there))
+    places = [next((place for place, value in rest if value == one), None) for one in wanted]
+    return None if None in places else [place for place in places if place is not None]
 
 
 # -- weights

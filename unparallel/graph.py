@@ -3,14 +3,17 @@
 A node is `(layer, call)`; an edge runs from the call that makes a tensor to the call that reads it and
 holds which output (`tensor`) goes to which input (`port`).  The topology's own order breaks every tie,
 so that the same file always gives the same answer.
+
+networkx takes a tenth of a second to import: it is, where a graph is made, and not for files that need none.
 """
 
-from typing import Dict, List, Mapping, Sequence, Set, Tuple
-
-import networkx as nx
+from typing import TYPE_CHECKING, Dict, List, Mapping, Sequence, Set, Tuple
 
 from .errors import ConfigError
 from .model import Call, TensorKey, Topology
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 CallKey = Tuple[str, int]
 
@@ -23,6 +26,8 @@ def call_graph(topology: Topology) -> "nx.MultiDiGraph":
     networkx.MultiDiGraph
         Node attributes: `call` (a `Call`), `order` (int).  Edge attributes: `tensor`, `port`.
     """
+    import networkx as nx
+
     graph = nx.MultiDiGraph()
     order = 0
     for layer in topology.layers:
@@ -45,6 +50,8 @@ def in_order(graph: "nx.MultiDiGraph") -> List[CallKey]:
     ConfigError
         The graph has a cycle.
     """
+    import networkx as nx
+
     try:
         return list(nx.lexicographical_topological_sort(graph, key=lambda node: graph.nodes[node]["order"]))
     except nx.NetworkXUnfeasible as error:
@@ -58,11 +65,19 @@ def call_of(graph: "nx.MultiDiGraph", key: CallKey) -> Call:
 
 
 def reachable(inputs: Mapping[CallKey, Tuple[TensorKey, ...]], ends: Sequence[TensorKey]) -> Set[CallKey]:
-    """The calls that the tensors `ends` depend on; `inputs` says what each call reads."""
+    """The calls that the tensors `ends` depend on; `inputs` says what each call reads.
+
+    Raises
+    ------
+    ConfigError
+        `inputs` does not say it of a call that is read.
+    """
     seen: Set[CallKey] = set()
     stack = [key[:2] for key in ends]
     while stack:
         node = stack.pop()
+        if node not in inputs:
+            raise ConfigError("an output of layer %r is read that it does not have" % node[0], "the config is damaged")
         if node not in seen:
             seen.add(node)
             stack.extend(key[:2] for key in inputs[node])

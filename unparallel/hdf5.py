@@ -4,41 +4,44 @@ Everything behind this door is text and plain values: h5py 2.10 and 3.x, bytes a
 list attributes all come out in one form.  Nothing here knows what a layer is.
 
 What a hostile file could use is refused when the file is opened, before anything is written: soft and
-external links, external storage, virtual datasets, filters that come from plug-ins, types that are not
-plain numbers, shapes that the file has no bytes for.
+external links, external storage, virtual datasets, filters that come from plug-ins, references and types
+that are not plain numbers, shapes that the file has no bytes for, groups nested without end.
 """
 
 import contextlib
 import errno
 import os
-from dataclasses import dataclass
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+import re
+from dataclasses import dataclass, field
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 import h5py
 import numpy as np
 
-from .errors import FileError, HostileFileError, NotKerasError, TargetExistsError, UnparallelError
+from . import chunks, heap
+from .disk import Disk, sync_folder, take_mode
+from .errors import FileError, HostileFileError, NotKerasError, TargetExistsError, UnparallelError, WriteError
 from .leftovers import PARTIAL_SUFFIX, owner_mark
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 # Keras splits list attributes above this many bytes, since an object header holds 64 KiB at most.
 ATTRIBUTE_LIMIT = 64512
 # A model_config of 30 MB exists; an attribute that claims more than this is not a config.
-LONGEST_ATTRIBUTE = 256 * 2**20
-MOST_OBJECTS = 2_000_000
-LARGEST_CHUNK = 2**30
+LONGEST_ATTRIBUTE = 32 * 2**20
+# What 64 KiB, the most that an attribute of Keras' has, hold.
+MOST_VARIABLE_TEXTS = 4096
+SMALL_FILE = 64 * 2**20
+MOST_OBJECTS = 300_000
+# HDF5 follows groups in groups by recursion: some thousand levels end the process.
+DEEPEST_GROUP = 64
+MOST_PATH_BYTES = 48 * 2**20
 BLOCK = 2**20
-# Filters that every HDF5 build holds; any other would load a plug-in library.
-BUILT_IN_FILTERS = {
-    h5py.h5z.FILTER_DEFLATE: "deflate",
-    h5py.h5z.FILTER_SHUFFLE: "shuffle",
-    h5py.h5z.FILTER_FLETCHER32: "fletcher32",
-    h5py.h5z.FILTER_SCALEOFFSET: "scaleoffset",
-    h5py.h5z.FILTER_NBIT: "nbit",
-    h5py.h5z.FILTER_LZF: "lzf",
-}
-# zlib cannot shrink by more than 1032:1, and scaleoffset stores constant chunks in a few bytes.
-LARGEST_RATIO = 1100
+# Two of these, one of each file, stay in a core's cache while they are compared and scanned.
+STORED_BLOCK = 2**18
+# What h5py raises for damaged files, over its versions.
+HDF5_ERRORS = (OSError, RuntimeError, KeyError, ValueError, TypeError, OverflowError, SystemError)
+HOSTILE = "Keras never writes those; do not trust this file"
+FOREIGN = "its bytes lie in other files; do not trust this file"
 
 
 @dataclass(frozen=True)
@@ -54,12 +57,18 @@ class Array:
         Bytes in memory.
     problem : str
         Why it cannot be a Keras weight ("" where it can): no numbers, or more claimed than stored.
+    code : str
+        numpy's code for the type, byte order included ("" where there is none).
+    offset : int or None
+        Where its bytes lie in the file, as one piece; None where they lie in chunks or in a header.
     """
 
     shape: Tuple[int, ...]
     dtype: str
     size: int
     problem: str = ""
+    code: str = ""
+    offset: Optional[int] = field(default=None, compare=False)
 
 
 def as_text(value: Any) -> str:
@@ -80,48 +89,62 @@ class Source:
         self.handle = handle
         self.arrays: Dict[str, Array] = {}
         self.groups: Dict[str, None] = {"/": None}
-        self._survey()
+        self._path_bytes = 0
+        self._stored_bytes = 0
+        self._unpacked: Set[str] = set()
+        self._heap: Optional[heap.Heap] = None
+        # the file that HDF5 itself has open, where the system can read at a place of it
+        plain = handle.driver == "sec2" and hasattr(os, "pread")
+        self._number: Optional[int] = handle.id.get_vfd_handle() if plain else None
+        with reading():
+            self._file_size = os.path.getsize(path)
+            _check_attributes("/", h5py.h5g.open(handle.id, b"/"))
+            self._survey()
 
     def _survey(self) -> None:
         """Record every group and dataset; refuse what could bring in foreign bytes."""
         root = self.handle.id
 
-        def visit(name: bytes, info: Any) -> Optional[UnparallelError]:
-            # an exception must not pass through HDF5's C code: what is returned ends the visit
+        def visit(name: bytes, info: Any) -> Optional[BaseException]:
+            # no exception must pass through HDF5's C code, a signal's neither: what is returned ends the visit
             try:
                 self._look_at("/" + _link_name(name), info.type, root, name)
-            except UnparallelError as error:
+            except BaseException as error:  # noqa: BLE001
                 return error
-            except (RuntimeError, OSError, KeyError, ValueError, TypeError) as error:
-                return _damaged(error)
             return None
 
-        try:
-            problem = root.links.visit(visit, info=True)
-        except (RuntimeError, OSError, KeyError, ValueError) as error:
-            raise _damaged(error) from error
+        problem = root.links.visit(visit, info=True)
         if problem is not None:
             raise problem
 
     def _look_at(self, path: str, link: int, root: Any, name: bytes) -> None:
-        if len(self.groups) + len(self.arrays) > MOST_OBJECTS:
-            raise HostileFileError("more than %d objects" % MOST_OBJECTS, "this is no Keras file")
+        self._path_bytes += len(path)
+        if len(self.groups) + len(self.arrays) > MOST_OBJECTS or self._path_bytes > MOST_PATH_BYTES:
+            raise HostileFileError(
+                "more than %d objects, or %d bytes of names" % (MOST_OBJECTS, MOST_PATH_BYTES), "this is no Keras file"
+            )
+        if path.count("/") > DEEPEST_GROUP:
+            raise HostileFileError("groups nested more than %d deep" % DEEPEST_GROUP, "this is no Keras file")
         if link != h5py.h5l.TYPE_HARD:
             kind = {h5py.h5l.TYPE_SOFT: "soft", h5py.h5l.TYPE_EXTERNAL: "external"}.get(link, "user-defined")
-            raise HostileFileError(
-                "%s is a link of the %s kind" % (path, kind), "Keras never writes those; do not trust this file"
-            )
-        self._record(path, h5py.h5o.open(root, name))
+            raise HostileFileError("%s is a link of the %s kind" % (path, kind), HOSTILE)
+        if path in self.groups or path in self.arrays:
+            raise HostileFileError("two objects are named %s" % path, HOSTILE)
+        item = h5py.h5o.open(root, name)
+        _check_attributes(path, item)
+        self._record(path, item)
 
     def _record(self, path: str, item: Any) -> None:
         if isinstance(item, h5py.h5g.GroupID):
             self.groups[path] = None
         elif isinstance(item, h5py.h5d.DatasetID):
-            self.arrays[path] = _checked_array(path, item)
+            # an object that has several names, and objects that share bytes, count each time: they are copied each time
+            self._stored_bytes += item.get_storage_size()
+            self.arrays[path] = _checked_array(path, item, self._file_size)
+            if self._stored_bytes > self._file_size:
+                raise HostileFileError("%s and those before claim more bytes than the file has" % path, HOSTILE)
         else:
-            raise HostileFileError(
-                "%s is a named datatype" % path, "Keras never writes those; do not trust this file"
-            )
+            raise HostileFileError("%s is a named datatype" % path, HOSTILE)
 
     def array(self, path: str) -> Optional[Array]:
         """What is known of the dataset at `path`; None where there is none.
@@ -146,7 +169,8 @@ class Source:
 
     def has_attribute(self, path: str, name: str) -> bool:
         """Whether the object at `path` has that attribute."""
-        return bool(h5py.h5a.exists(self.handle[path].id, name.encode("utf-8")))
+        with reading():
+            return bool(h5py.h5a.exists(self.handle.id, name.encode("utf-8"), obj_name=path.encode("utf-8")))
 
     def text(self, path: str, name: str) -> Optional[str]:
         """A scalar text attribute; None where it is absent.
@@ -158,8 +182,7 @@ class Source:
         """
         if not self.has_attribute(path, name):
             return None
-        self._check_attribute(path, name)
-        value = self.handle[path].attrs[name]
+        value = self._attribute(path, name)
         if isinstance(value, np.ndarray) and value.size == 1:
             value = value.reshape(-1)[0]
         if not isinstance(value, (str, bytes)):
@@ -178,6 +201,8 @@ class Source:
         while self.has_attribute(path, "%s%d" % (name, part)):
             items += self._list(path, "%s%d" % (name, part))
             part += 1
+            if len(items) > MOST_OBJECTS:
+                raise HostileFileError("attribute %r of %s has too many parts" % (name, path), HOSTILE)
         return items if part else None
 
     def has_fixed_names(self, path: str, name: str) -> bool:
@@ -188,8 +213,7 @@ class Source:
         return not (isinstance(kind, h5py.h5t.TypeStringID) and kind.is_variable_str())
 
     def _list(self, path: str, name: str) -> List[str]:
-        self._check_attribute(path, name)
-        value = np.asarray(self.handle[path].attrs[name])
+        value = np.asarray(self._attribute(path, name))
         if value.ndim != 1 or (value.size and value.dtype.kind not in "SUO"):
             raise NotKerasError("attribute %r of %s is no list of names" % (name, path), "the file is damaged")
         try:
@@ -197,16 +221,45 @@ class Source:
         except UnicodeDecodeError as error:
             raise NotKerasError("attribute %r of %s is not UTF-8" % (name, path), "the file is damaged") from error
 
-    def _check_attribute(self, path: str, name: str) -> None:
+    def _attribute(self, path: str, name: str) -> Any:
+        with reading():
+            attribute = h5py.h5a.open(self.handle.id, name.encode("utf-8"), obj_name=path.encode("utf-8"))
+            self._check_attribute(path, name, attribute)
+            if attribute.dtype.kind != "S" or not attribute.shape:
+                return self.handle[path].attrs[name]
+            # a list of names, one a layer: h5py's own way takes three times as long
+            value = np.empty(attribute.shape, attribute.dtype)
+            attribute.read(value)
+            return value
+
+    def _check_attribute(self, path: str, name: str, attribute: Any) -> None:
         """Refuse an attribute whose shape claims more than a config or a list of names could need."""
-        attribute = h5py.h5a.open(self.handle[path].id, name.encode("utf-8"))
-        count = 1
-        for length in attribute.shape:
-            count *= int(length)
-        if count * max(1, attribute.get_type().get_size()) > LONGEST_ATTRIBUTE:
+        kind = attribute.get_type()
+        count = chunks.bytes_of(attribute.shape, 1)
+        size = count * max(1, kind.get_size())
+        if count > MOST_OBJECTS or size > min(LONGEST_ATTRIBUTE, self._file_size):
             raise HostileFileError(
                 "attribute %r of %s claims %d elements" % (name, path, count), "do not trust this file"
             )
+        if isinstance(kind, h5py.h5t.TypeStringID) and kind.is_variable_str():
+            self._check_texts(path, name, count)
+
+    def _check_texts(self, path: str, name: str, count: int) -> None:
+        """Refuse texts of variable length that HDF5 could hang on, or that take more memory than a config does."""
+        if count > MOST_VARIABLE_TEXTS:
+            raise HostileFileError("attribute %r of %s holds %d texts" % (name, path, count), HOSTILE)
+        if self._heap is not None:
+            return
+        # an array that claims to lie where the heap does would hide it: small files are looked at whole
+        arrays = self.arrays.values() if self._file_size > SMALL_FILE else ()
+        places = [(array.offset, array.size) for array in arrays if array.offset is not None]
+        with open(self.path, "rb") as file:
+            self._heap = heap.look_at(file, self._file_size, places, self.handle.userblock_size)
+            if self._heap.problem:
+                raise FileError("damaged HDF5: %s" % self._heap.problem, "get a fresh copy of the file")
+            size = heap.size_of_large_texts(file, self._heap) if self._heap.large else 0
+        if size > 2 * LONGEST_ATTRIBUTE:
+            raise HostileFileError("attributes hold texts of %d bytes" % size, HOSTILE)
 
     def below(self, path: str) -> List[str]:
         """Paths of all datasets below the group at `path`, in the file's order."""
@@ -214,12 +267,68 @@ class Source:
         return [name for name in self.arrays if name.startswith(prefix)]
 
     def stored_size(self) -> int:
-        """Bytes of the whole file."""
-        return os.path.getsize(self.path)
+        """Bytes of the whole file, when it was opened."""
+        return self._file_size
 
     def blocks(self, path: str) -> Iterator[bytes]:
-        """The array's elements in C order as they lie in memory, in blocks of about 1 MiB."""
-        return array_blocks(self.handle[path])
+        """The array's elements as they lie in memory, in blocks of 1 MiB or less, unless its chunks are larger.
+
+        In C order, unless the array is chunked and a row of chunks is large: then chunk by chunk.
+
+        Raises
+        ------
+        FileError
+            It cannot be read.
+        HostileFileError
+            Its chunks unpack to something else than they should.
+        """
+        with reading():
+            array = self.arrays[path]
+            if array.offset is not None and self._number is not None:
+                yield from self._stored(array.offset, array.size)
+                return
+            dataset = self.handle[path]
+            self._check_unpacking(path, dataset)
+            for block in array_blocks(dataset):
+                yield block
+
+    def _stored(self, offset: int, size: int) -> Iterator[bytes]:
+        """A part of the file as it is: HDF5 would open a dataset for it, convert its type and copy it once more."""
+        assert self._number is not None
+        for start in range(offset, offset + size, STORED_BLOCK):
+            wanted = min(STORED_BLOCK, offset + size - start)
+            block = os.pread(self._number, wanted, start)
+            if len(block) != wanted:
+                raise FileError("the file is truncated", "copy it again: its end is missing")
+            yield block
+
+    def packed(self, path: str, ours: bool = False) -> Optional[Iterator[Any]]:
+        """The chunks of a compressed array as they are stored; None for any other array.
+
+        Two arrays for which all of it is equal are equal, and nothing had to be unpacked.  First come the facts by
+        which they are read: type, shape, chunks and filters.  Unless the file is `ours`, its chunks are checked as
+        for `blocks`.
+        """
+        with reading():
+            dataset = self.handle[path]
+            if not chunks.filters_of(dataset):
+                return None
+            if not ours:
+                self._check_unpacking(path, dataset)
+            return self._packed(dataset)
+
+    def _packed(self, dataset: Any) -> Iterator[Any]:
+        with reading():
+            yield dataset.dtype.str, dataset.shape, dataset.chunks, chunks.filters_of(dataset)
+            for corner in chunks.corners(dataset.shape, dataset.chunks):
+                yield dataset.id.read_direct_chunk(corner)
+
+    def _check_unpacking(self, path: str, dataset: Any) -> None:
+        if dataset.chunks and path not in self._unpacked:
+            trouble = chunks.check_chunks(dataset)
+            if trouble:
+                raise HostileFileError("%s %s" % (path, trouble), "the file is damaged, or not to be trusted")
+            self._unpacked.add(path)
 
 
 def _link_name(name: Any) -> str:
@@ -231,82 +340,141 @@ def _link_name(name: Any) -> str:
     return text
 
 
+@contextlib.contextmanager
+def reading() -> Iterator[None]:
+    """Turn what h5py raises for damaged files into errors of ours."""
+    try:
+        yield
+    except HDF5_ERRORS as error:
+        raise _damaged(error) from error
+
+
 def _damaged(error: BaseException) -> FileError:
+    number = _error_number(error)
+    if number:
+        return FileError("cannot be read: %s" % os.strerror(number), "the disk or the network may be failing")
     return FileError("damaged HDF5: %s" % _first_line(error), "get a fresh copy of the file")
 
 
+def _error_number(error: BaseException) -> int:
+    """The system's error number, which HDF5 hides in its message; 0 where there is none."""
+    found = re.search(r"errno = (\d+)", str(error))
+    return int(found.group(1)) if found else getattr(error, "errno", None) or 0
+
+
 def _first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
+    text = str(error.args[0]) if error.args and isinstance(error, KeyError) else str(error)  # a KeyError quotes itself
+    return (text.splitlines() or [type(error).__name__])[0]
 
 
-def _checked_array(path: str, dataset: Any) -> Array:
+def _check_attributes(path: str, owner: Any) -> None:
+    """Refuse attributes that hold anything but texts and numbers: references would come along into the copy."""
+    for index in range(h5py.h5a.get_num_attrs(owner)):
+        attribute = h5py.h5a.open(owner, index=index)
+        kind = attribute.get_type()
+        if kind.committed() or not isinstance(kind, _PLAIN_TYPES):
+            raise HostileFileError(
+                "attribute %r of %s holds references or a type of its own" % (_link_name(attribute.name), path), HOSTILE
+            )
+
+
+_PLAIN_TYPES = (
+    h5py.h5t.TypeStringID,
+    h5py.h5t.TypeIntegerID,
+    h5py.h5t.TypeFloatID,
+    h5py.h5t.TypeEnumID,
+    h5py.h5t.TypeBitfieldID,
+    h5py.h5t.TypeOpaqueID,
+)
+
+
+def _checked_array(path: str, dataset: Any, file_size: int) -> Array:
     """The facts of a dataset, or a refusal of what Keras never writes."""
     plist = dataset.get_create_plist()
     layout = plist.get_layout()
     if layout == h5py.h5d.VIRTUAL:
-        raise HostileFileError("%s is a virtual dataset" % path, "its bytes lie in other files; do not trust this file")
+        raise HostileFileError("%s is a virtual dataset" % path, FOREIGN)
     if layout == h5py.h5d.CONTIGUOUS and plist.get_external_count():
-        raise HostileFileError("%s has external storage" % path, "its bytes lie in other files; do not trust this file")
-    for i in range(plist.get_nfilters()):
-        code = plist.get_filter(i)[0]
-        if code not in BUILT_IN_FILTERS:
+        raise HostileFileError("%s has external storage" % path, FOREIGN)
+    filters = tuple(plist.get_filter(i)[0] for i in range(plist.get_nfilters()))
+    for code in filters:
+        if code not in chunks.FILTERS:
             raise HostileFileError(
-                "%s needs HDF5 filter %d, which is no built-in one" % (path, code),
+                "%s needs HDF5 filter %d, which is none of %s" % (path, code, ", ".join(chunks.FILTERS.values())),
                 "rewrite the file with h5repack where that filter is installed",
             )
+    kind = dataset.get_type()
+    if kind.committed() or _holds_references(kind):
+        raise HostileFileError("%s holds references or a type of its own" % path, HOSTILE)
     shape = tuple(int(length) for length in dataset.shape or ())
     dtype = _numeric_type(dataset)
     if dtype is None:
         return Array(shape, "", 0, "holds no numbers")
-    size = dtype.itemsize
-    for length in shape:
-        size *= length
-    return Array(shape, dtype.name, size, _storage_problem(dataset, plist, layout, size, dtype.itemsize))
+    size = chunks.bytes_of(shape, dtype.itemsize)
+    stored = dataset.get_storage_size()
+    problem = ""
+    if layout == h5py.h5d.CHUNKED:
+        problem = chunks.problem(shape, plist.get_chunk(), dtype.itemsize, stored, filters)
+    elif stored != size or size > file_size:
+        problem = "claims %d bytes, the file holds %d for it" % (size, min(stored, file_size))
+    offset = dataset.get_offset() if layout == h5py.h5d.CONTIGUOUS else None
+    return Array(shape, dtype.name, size, problem, dtype.str, offset)
+
+
+def _holds_references(kind: Any) -> bool:
+    """Whether a type is a reference, or made of some."""
+    if isinstance(kind, h5py.h5t.TypeCompoundID):
+        return any(_holds_references(kind.get_member_type(i)) for i in range(kind.get_nmembers()))
+    if isinstance(kind, (h5py.h5t.TypeArrayID, h5py.h5t.TypeVlenID)):
+        return _holds_references(kind.get_super())
+    return isinstance(kind, h5py.h5t.TypeReferenceID)
 
 
 def _numeric_type(dataset: Any) -> "Optional[np.dtype[Any]]":
-    """The numpy type of a dataset of plain numbers; None for references, texts and the like."""
-    if isinstance(dataset.get_type(), h5py.h5t.TypeReferenceID):
-        return None
+    """The numpy type of a dataset of plain numbers; None for texts and the like."""
     try:
         dtype = np.dtype(dataset.dtype)
-    except TypeError:  # a type that numpy lacks
+    except (TypeError, ValueError):  # a type that numpy lacks
         return None
-    return dtype if dtype.kind in "biufcV" and not dtype.hasobject else None
-
-
-def _storage_problem(dataset: Any, plist: Any, layout: int, size: int, itemsize: int) -> str:
-    """Why the file cannot hold what the shape claims; "" where it can."""
-    stored = dataset.get_storage_size()
-    claim = "claims %d bytes, the file holds %d for it" % (size, stored)
-    if layout != h5py.h5d.CHUNKED:
-        return claim if stored != size else ""
-    chunk = itemsize
-    for length in plist.get_chunk():
-        chunk *= length
-    if chunk > LARGEST_CHUNK:
-        return "has chunks of %d bytes" % chunk
-    return claim if size > chunk and size > stored * LARGEST_RATIO else ""
+    # bfloat16 is stored as bytes of no kind; a record is no number
+    return dtype if dtype.kind in "biufcV" and not dtype.hasobject and not dtype.fields else None
 
 
 def array_blocks(dataset: Any) -> Iterator[bytes]:
     """The elements of an open `h5py.Dataset`, a block at a time, with bounded memory."""
     if not dataset.shape:
         yield dataset[()].tobytes()
-        return
-    row = dataset.dtype.itemsize
-    for length in dataset.shape[1:]:
-        row *= length
-    if dataset.size == 0:
-        return
-    if row > BLOCK and len(dataset.shape) > 1:
-        for i in range(dataset.shape[0]):
-            for j in range(0, dataset.shape[1], max(1, BLOCK * dataset.shape[1] // row)):
-                yield dataset[i, j : j + max(1, BLOCK * dataset.shape[1] // row)].tobytes()
+    elif dataset.size:
+        for part in parts_of(dataset):
+            yield dataset[part].tobytes()
+
+
+def parts_of(dataset: Any) -> Iterator[Tuple[slice, ...]]:
+    """Selections that together are the whole array, each of about one block or one chunk."""
+    shape, itemsize = dataset.shape, dataset.dtype.itemsize
+    if dataset.chunks is None:
+        return _boxes(shape, itemsize)
+    # never a part of a chunk: HDF5 would unpack the whole of it each time
+    rows = dataset.chunks[0]
+    slab = chunks.bytes_of((rows,) + shape[1:], itemsize)
+    if slab > chunks.LARGEST_CHUNK:
+        places = chunks.corners(shape, dataset.chunks)
+        return (tuple(slice(i, i + step) for i, step in zip(place, dataset.chunks)) for place in places)
+    step = rows * max(1, BLOCK // slab)
+    return ((slice(i, i + step),) for i in range(0, shape[0], step))
+
+
+def _boxes(shape: Tuple[int, ...], itemsize: int) -> Iterator[Tuple[slice, ...]]:
+    """Consecutive parts of an array, of one block at most."""
+    row = chunks.bytes_of(shape[1:], itemsize)
+    if row > BLOCK and len(shape) > 1:
+        for i in range(shape[0]):
+            for rest in _boxes(shape[1:], itemsize):
+                yield (slice(i, i + 1),) + rest
         return
     step = max(1, BLOCK // row)
-    for i in range(0, dataset.shape[0], step):
-        yield dataset[i : i + step].tobytes()
+    for i in range(0, shape[0], step):
+        yield (slice(i, i + step),)
 
 
 @contextlib.contextmanager
@@ -316,36 +484,98 @@ def open_source(path: str) -> Iterator[Source]:
     Raises
     ------
     FileError
-        It is missing, unreadable, truncated, locked or damaged.
+        It is missing, unreadable, truncated, locked or damaged, or it was changed meanwhile.
     NotKerasError
         It is something else than HDF5; the message says what.
     HostileFileError
-        It uses links, external or virtual storage, foreign filters or absurd shapes.
+        It uses links, references, external or virtual storage, foreign filters or absurd shapes.
     """
+    before = _stamp(path)
     _check_signature(path)
     handle = _open_for_reading(path)
     try:
         yield Source(path, handle)
+        _check_unchanged(path, before)
+    except UnparallelError as error:
+        # half-written files look damaged: say what is the matter
+        _check_unchanged(path, before, error)
+        raise
     finally:
         handle.close()
 
 
+def _stamp(path: str) -> Tuple[int, ...]:
+    """What changes when a file does."""
+    try:
+        facts = os.stat(path)
+    except (OSError, ValueError) as error:
+        raise _unreadable(error) from error
+    return facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns
+
+
+def _check_unchanged(path: str, before: Tuple[int, ...], error: Optional[UnparallelError] = None) -> None:
+    if os.path.exists(path) and _stamp(path) == before:
+        return
+    raise FileError(
+        "the file was changed while it was read", "wait until the program that writes it is done, and try again"
+    ) from error
+
+
+def _unreadable(error: BaseException) -> FileError:
+    """The error for a path that the system does not open (a `ValueError`: it holds a NUL)."""
+    number = getattr(error, "errno", None)
+    return FileError(os.strerror(number) if number else str(error), "check the path and its permissions")
+
+
+# Network file systems without locks: what Linux, macOS and NFS clients answer there.
+_NO_LOCKS = frozenset((errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK, 524))
+_LOCKING = "HDF5_USE_FILE_LOCKING"
+
+
 def _open_for_reading(path: str) -> Any:
     try:
-        return h5py.File(path, "r")
-    except (OSError, RuntimeError, ValueError) as error:
-        text = str(error)
-        number = getattr(error, "errno", None) or 0
-        if "truncated" in text:
-            raise FileError("the file is truncated", "copy it again: its end is missing") from error
-        if "lock" in text:
-            raise FileError(
-                "another process holds the file, or this file system knows no locks (%s)" % _first_line(error),
-                "wait until it is written, or set HDF5_USE_FILE_LOCKING=FALSE",
-            ) from error
-        if number:
-            raise FileError(os.strerror(number), "check the path and its permissions") from error
-        raise _damaged(error) from error
+        return _opened(path)
+    except HDF5_ERRORS as error:
+        raise _opening_error(error) from error
+
+
+def _opened(path: str) -> Any:
+    """The open file; without HDF5's lock where the file system knows none."""
+    options = {"rdcc_nbytes": chunks.LARGEST_CHUNK}  # a smaller cache would unpack a large chunk again and again
+    try:
+        return h5py.File(path, "r", **options)
+    except OSError as error:
+        if "lock" not in str(error) or _error_number(error) not in _NO_LOCKS:
+            raise
+    try:
+        return h5py.File(path, "r", locking=False, **options)
+    except TypeError:  # h5py before 3.5, whose HDF5 looks at the environment each time
+        before = os.environ.get(_LOCKING)
+        os.environ[_LOCKING] = "FALSE"
+        try:
+            return h5py.File(path, "r", **options)
+        finally:
+            del os.environ[_LOCKING]
+            if before is not None:
+                os.environ[_LOCKING] = before
+
+
+def _opening_error(error: BaseException) -> FileError:
+    text = str(error)
+    number = _error_number(error)
+    if "truncated" in text:
+        return FileError("the file is truncated", "copy it again: its end is missing")
+    if "lock" in text:
+        return FileError(
+            "another process has the file open for writing (%s)" % (os.strerror(number) if number else text),
+            "wait until it is written; on a network disk without locks, set %s=FALSE" % _LOCKING,
+        )
+    if "already open for write" in text:
+        return FileError(
+            "another process is writing the file, or crashed while it was",
+            "wait until it is written; after a crash, h5clear -s FILE makes it readable",
+        )
+    return _unreadable(OSError(number, "")) if number else _damaged(error)
 
 
 def _check_signature(path: str) -> None:
@@ -354,6 +584,8 @@ def _check_signature(path: str) -> None:
         if os.path.exists(os.path.join(path, "saved_model.pb")):
             raise NotKerasError("a SavedModel folder, not an HDF5 file", "load it with TensorFlow and save it as .h5")
         raise NotKerasError("a folder, not a file", "name the .h5 file")
+    if not os.path.isfile(path):  # opening a pipe would wait for whoever writes to it
+        raise NotKerasError("no regular file", "name the .h5 file")
     try:
         with open(path, "rb") as handle:
             head = handle.read(512)
@@ -366,9 +598,7 @@ def _check_signature(path: str) -> None:
                     return
                 offset = 512 if not offset else offset * 2
     except OSError as error:
-        raise FileError(
-            os.strerror(error.errno or errno.EIO), "check the path and its permissions"
-        ) from error
+        raise _unreadable(error) from error
     raise NotKerasError(*_what_else(path, head))
 
 
@@ -397,33 +627,52 @@ def _is_checkpoint(path: str) -> bool:
 class Target:
     """A new HDF5 file that is being written."""
 
-    def __init__(self, handle: Any, source: Source) -> None:
+    def __init__(self, handle: Any, source: Source, disk: Disk) -> None:
         self.handle = handle
         self.source = source
+        self._disk = disk
         self._links = h5py.h5p.create(h5py.h5p.LINK_CREATE)
         self._links.set_create_intermediate_group(True)
+        # Keras gives arrays no attributes: whatever hangs on one is not part of the model
+        self._bare = h5py.h5p.create(h5py.h5p.OBJECT_COPY)
+        self._bare.set_copy_object(h5py.h5o.COPY_WITHOUT_ATTR_FLAG)
 
     def group(self, path: str) -> None:
         """Make a group, with those above it; one that is there already stays."""
-        self.handle.require_group(path)
+        name = path.encode("utf-8")
+        if path.isascii() and name not in self.handle.id:
+            h5py.h5g.create(self.handle.id, name, lcpl=self._links)
+        else:
+            self.handle.require_group(path)
 
     def set_names(self, path: str, name: str, items: Sequence[str], fixed: bool = True) -> None:
         """A list attribute as Keras writes it: split, and then of fixed-length texts, above 64,512 bytes.
 
         A shorter list is one of fixed-length texts under h5py 2 and of variable-length ones under h5py 3.
         """
-        data = np.array([item.encode("utf-8") for item in items], dtype="S" if items else "float64")
-        parts = 1
-        while any(part.nbytes > ATTRIBUTE_LIMIT for part in np.array_split(data, parts)):
-            parts += 1
-            if parts > max(1, len(data)):
+        encoded = [item.encode("utf-8") for item in items]
+        if len(encoded) * max(map(len, encoded), default=0) > LONGEST_ATTRIBUTE:
+            # the longest name sets the width of all
+            raise FileError("%d names as long as the longest are too much" % len(items), "no Keras could write this")
+        data = np.array(encoded, dtype="S" if items else "float64")
+        parts = [data]
+        while any(part.nbytes > ATTRIBUTE_LIMIT for part in parts):
+            if len(parts) >= len(data):
                 raise FileError("a name is longer than an HDF5 attribute can hold", "no Keras could write this file")
-        owner = self.handle[path]
-        if parts == 1 and len(data) and not fixed:
-            owner.attrs.create(name, list(data), dtype=h5py.string_dtype("ascii"))
+            # fewer parts than these would not do; Keras tries all numbers from 1 on
+            parts = np.array_split(data, max(len(parts) + 1, data.nbytes // ATTRIBUTE_LIMIT))
+        if len(parts) == 1 and len(data) and not fixed:
+            self.handle[path].attrs.create(name, list(data), dtype=h5py.string_dtype("ascii"))
             return
-        for i, part in enumerate(np.array_split(data, parts)):
-            owner.attrs[name if parts == 1 else "%s%d" % (name, i)] = part
+        for i, part in enumerate(parts):
+            self._set_list(path, name if len(parts) == 1 else "%s%d" % (name, i), part)
+
+    def _set_list(self, path: str, name: str, data: "np.ndarray[Any, Any]") -> None:
+        """What `attrs[name] = data` does, without opening the object as a Python one first."""
+        kind = h5py.h5t.py_create(data.dtype, logical=True)
+        space = h5py.h5s.create_simple(data.shape)
+        owner = path.encode("utf-8")
+        h5py.h5a.create(self.handle.id, name.encode("utf-8"), kind, space, obj_name=owner).write(data)
 
     def set_text(
         self, path: str, name: str, value: str, like: Optional[Tuple[str, str]] = None, charset: str = "ascii"
@@ -440,10 +689,38 @@ class Target:
             self.set_text(path, name, value, like=(source_path, name))
 
     def copy(self, source_path: str, path: str) -> None:
-        """Copy an object as an object: no byte is decoded."""
-        h5py.h5o.copy(
-            self.source.handle.id, source_path.encode("utf-8"), self.handle.id, path.encode("utf-8"), lcpl=self._links
-        )
+        """Copy an array as an object: no byte is decoded."""
+        with reading():  # what the disk refuses is no error to HDF5
+            h5py.h5o.copy(
+                self.source.handle.id,
+                source_path.encode("utf-8"),
+                self.handle.id,
+                path.encode("utf-8"),
+                copypl=self._bare,
+                lcpl=self._links,
+            )
+        self._disk.check()
+
+    def mend(self, path: str, neutral: float) -> None:
+        """Put `neutral` in place of what is not finite in a copied array, a block at a time."""
+        dataset = self.handle[path]
+        for part in parts_of(dataset) if dataset.shape else [()]:
+            values = dataset[part]
+            dataset[part] = np.where(np.isfinite(values), values, values.dtype.type(neutral))
+        self._disk.check()
+
+    def copy_group(self, source_path: str, path: str, lists: Sequence[str]) -> None:
+        """Copy the arrays at any depth below a group and its list attributes of these names, and nothing else.
+
+        Copying the group as an object would bring along whatever a stranger's file has tied to it.
+        """
+        self.group(path)
+        for name in lists:
+            items = self.source.names(source_path, name)
+            if items is not None:
+                self.set_names(path, name, items, self.source.has_fixed_names(source_path, name))
+        for array in self.source.below(source_path):
+            self.copy(array, path + array[len(source_path) :])
 
 
 def _text_type(source: Source, like: Tuple[str, str], data: bytes) -> "np.dtype[Any]":
@@ -456,40 +733,45 @@ def _text_type(source: Source, like: Tuple[str, str], data: bytes) -> "np.dtype[
 
 def partial_name(target: str) -> str:
     """A name beside `target` for the file while it is being written; it tells whose it is."""
-    folder, base = os.path.split(os.path.abspath(target))
+    # through a link, since a rename must not cross file systems
+    folder, base = os.path.split(os.path.realpath(target) if os.path.islink(target) else os.path.abspath(target))
     # a file name has 255 bytes at most on every file system that we know
-    return os.path.join(folder, ".%s.%s%s" % (base[:180], owner_mark(), PARTIAL_SUFFIX))
+    short = os.fsencode(base)[:180].decode("utf-8", "ignore")
+    return os.path.join(folder, ".%s.%s%s" % (short, owner_mark(), PARTIAL_SUFFIX))
 
 
 @contextlib.contextmanager
 def new_file(partial: str, source: Source) -> Iterator[Target]:
     """An HDF5 file at `partial`, on disk to the last byte when the block ends."""
+    disk: Optional[Disk] = None
     try:
-        handle = h5py.File(partial, "w", libver="earliest")
+        disk = Disk(partial)
+        handle = h5py.File(disk, "w", libver="earliest")
         try:
-            yield Target(handle, source)
+            yield Target(handle, source, disk)
         finally:
             handle.close()
-        _sync(partial)
-    except (OSError, RuntimeError) as error:
-        raise _write_error(partial, error) from error
+        disk.sync()
+    except HDF5_ERRORS as error:
+        problem = disk.problem if disk is not None and disk.problem is not None else error
+        if isinstance(problem, HDF5_ERRORS):
+            raise _write_error(partial, problem) from error
+        raise problem from None  # a signal's
+    finally:
+        if disk is not None:
+            disk.close()
 
 
-def _write_error(partial: str, error: BaseException) -> FileError:
+def _write_error(partial: str, error: BaseException) -> WriteError:
     """What went wrong while writing, in the user's words."""
-    number = getattr(error, "errno", None)
-    text = str(error)
-    for code in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EROFS, errno.EIO):
-        if number == code or "errno = %d," % code in text:
-            return FileError(
-                "cannot write: %s" % os.strerror(code), "check space and permissions in %s" % os.path.dirname(partial)
-            )
     folder = os.path.dirname(partial)
-    if not os.path.isdir(folder):
-        return FileError("cannot write: there is no folder %s" % folder, "make the folder first")
-    if not os.access(folder, os.W_OK):
-        return FileError("cannot write: no permission in %s" % folder, "choose another folder")
-    return FileError("cannot write: %s" % _first_line(error), "check space and permissions in %s" % folder)
+    number = _error_number(error)
+    if number == errno.ENOENT or not os.path.isdir(folder):
+        return WriteError("cannot write: there is no folder %s" % folder, "make the folder first")
+    if number in (errno.EACCES, errno.EPERM):
+        return WriteError("cannot write: no permission in %s" % folder, "choose another folder")
+    cause = os.strerror(number) if number else _first_line(error)
+    return WriteError("cannot write: %s" % cause, "check space and permissions in %s" % folder)
 
 
 def _sync(path: str) -> None:
@@ -500,38 +782,65 @@ def _sync(path: str) -> None:
         os.close(number)
 
 
+def finish(path: str, texts: Mapping[str, str]) -> None:
+    """Give a file that Keras wrote new root texts, each of the type that the old one has, and bring it to disk."""
+    try:
+        if texts:
+            with open_source(path) as source:
+                kinds = {name: _text_type(source, ("/", name), text.encode("utf-8")) for name, text in texts.items()}
+            with h5py.File(path, "r+") as handle:
+                for name, text in texts.items():
+                    handle.attrs.create(name, text.encode("utf-8"), shape=(), dtype=kinds[name])
+        _sync(path)
+    except (OSError, RuntimeError) as error:
+        raise _write_error(path, error) from error
+
+
 def put_in_place(partial: str, target: str, overwrite: bool) -> None:
     """Give a finished file its name: whole or not at all, on disk when this returns.
+
+    A target that is replaced gives its permissions to the new file; one that is a symbolic link stays one, and
+    the file that it points to is replaced.
 
     Raises
     ------
     TargetExistsError
         `target` is there and `overwrite` is False.
     """
+    place = os.path.realpath(target) if overwrite else target
     try:
         if overwrite:
-            os.replace(partial, target)
+            take_mode(partial, place)
+            os.replace(partial, place)
         else:
             _rename_new(partial, target)
-        if os.name == "posix":
-            _sync(os.path.dirname(os.path.abspath(target)))
     except FileExistsError as error:
         raise TargetExistsError("exists", "--overwrite replaces it") from error
     except OSError as error:
         raise _write_error(partial, error) from error
+    if os.name == "posix":
+        try:
+            sync_folder(os.path.dirname(os.path.abspath(place)))
+        except OSError as error:
+            raise WriteError(
+                "written, but the disk did not confirm it: %s" % os.strerror(error.errno or errno.EIO),
+                "check the disk, then the file",
+            ) from error
 
 
 def _rename_new(partial: str, target: str) -> None:
     """Rename without replacing: a file that appeared since the start is not lost."""
     try:
         os.link(partial, target)
-        os.unlink(partial)
     except FileExistsError:
         raise
     except OSError:  # a file system without hard links
         if os.path.lexists(target):
             raise FileExistsError(target) from None
         os.replace(partial, target)
+        return
+    with contextlib.suppress(OSError):
+        os.unlink(partial)
 
 
 def root_names(path: str) -> List[str]:

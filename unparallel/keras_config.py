@@ -24,6 +24,8 @@ MOST_LAYERS = 25_000
 # Estimated bytes of a parsed config: a text of brackets alone grows 80-fold.
 MOST_JSON_BYTES = 128 * 2**20
 LONGEST_NUMBER = 400
+# Names become names in the file, many times each; HDF5 takes none above 64 KiB.
+LONGEST_NAME = 4096
 HOSTILE = "this is no model config; do not trust this file"
 DAMAGED = "the config is damaged, or a newer Keras wrote it"
 
@@ -114,7 +116,7 @@ def _subclassed(config: Json) -> str:
 
 def is_model(entry: Json) -> bool:
     """Whether a `{"class_name", "config"}` object describes a model with layers of its own."""
-    if not isinstance(entry, dict) or "config" not in entry:
+    if not isinstance(entry, dict) or "config" not in entry or "class_name" not in entry:
         return False
     config = entry["config"]
     if isinstance(config, list):
@@ -136,7 +138,7 @@ def _model(entry: Dict[str, Json], name: str, depth: int) -> Topology:
     config = entry["config"]
     items = _entries(entry)
     own = config.get("name") if isinstance(config, dict) else None
-    label = str(own or entry.get("name") or name)
+    label = _checked_name(own or entry.get("name") or name)
     layers = [_layer(item, "%s_%d" % (str(item["class_name"]).lower(), i), depth) for i, item in enumerate(items)]
     _check_unique(layers, label)
     build = _functional if isinstance(config, dict) and "output_layers" in config else _sequential
@@ -155,11 +157,17 @@ def _layer(item: Dict[str, Json], fallback: str, depth: int) -> Layer:
     """A layer without its calls; an old nested Sequential has no name of its own in an outer one."""
     config = item["config"]
     own = config.get("name") if isinstance(config, dict) else None
-    name = item.get("name") or own or fallback
-    if not isinstance(name, str):
-        raise ConfigError("a layer's name is no text: %r" % (name,), DAMAGED)
+    name = _checked_name(item.get("name") or own or fallback)
     submodel = _model(item, name, depth + 1) if is_model(item) else None
     return Layer(name, str(item["class_name"]), config, (), submodel, item)
+
+
+def _checked_name(name: Json) -> str:
+    if not isinstance(name, str):
+        raise ConfigError("a layer's name is no text: %.100r" % (name,), DAMAGED)
+    if len(name) > LONGEST_NAME:
+        raise ConfigError("a layer's name has %d characters: %r..." % (len(name), name[:40]), HOSTILE)
+    return name
 
 
 def _sequential(entry: Dict[str, Json], name: str, layers: List[Layer]) -> Topology:
@@ -377,10 +385,14 @@ def as_model_config(entry: Dict[str, Json]) -> Json:
 
 
 def _without_object_ids(value: Json) -> Json:
+    """The value itself where there are none: a large config must not be in memory twice."""
     if isinstance(value, list):
-        return [_without_object_ids(item) for item in value]
+        items = [_without_object_ids(item) for item in value]
+        return value if all(new is old for new, old in zip(items, value)) else items
     if isinstance(value, dict):
-        return {key: _without_object_ids(item) for key, item in value.items() if key != "shared_object_id"}
+        kept = {key: _without_object_ids(item) for key, item in value.items() if key != "shared_object_id"}
+        same = len(kept) == len(value) and all(new is value[key] for key, new in kept.items())
+        return value if same else kept
     return value
 
 

@@ -5,7 +5,7 @@ no doubt; an architecture of the parallel model makes it a full file.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from . import keras_config, match
 from .errors import (
@@ -224,22 +224,41 @@ def _warnings(cleaned: Cleaned, lost: List[str]) -> List[str]:
 
 
 def _notes(topology: Topology) -> List[str]:
-    """Harmless facts: code that the template itself holds, inputs with a fixed batch size."""
-    from .slicers import code_of
-
+    """Facts that the user should know: code that the template itself holds, inputs with a fixed batch size."""
     notes = []
     for layer in topology.walk():
-        if layer.class_name == "Lambda":
-            code = code_of(layer.config)
-            if code is not None:
-                notes.append(
-                    "layer %r holds Python code of version %s; loading the file runs it" % (layer.name, code.version)
-                )
+        # a nested model's own layers are walked too
+        for version in dict.fromkeys(_code_versions(layer.config) if layer.submodel is None else ()):
+            notes.append("layer %r holds Python code of version %s; loading the file runs it" % (layer.name, version))
     for key in topology.inputs:
         shape = keras_config.shape_of_input(topology.layer(key.layer))
-        if shape and shape[0] is not None:
+        if shape and isinstance(shape[0], int):
             notes.append("input %r has a fixed batch size of %d" % (key.layer, shape[0]))
     return notes
+
+
+def _code_versions(config: Json) -> Iterator[str]:
+    """The Python version of each piece of code in a layer's config, wrapped layers' configs included.
+
+    Keras marks a marshalled function by a key of its own (`function_type`, `output_shape_type`, `mode_type` are
+    "lambda"), and newer Keras by a class name.
+    """
+    from .slicers import code_of
+
+    stack = [config]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, dict):
+            fields = [key[: -len("_type")] for key, kind in value.items() if key.endswith("_type") and kind == "lambda"]
+            if value.get("class_name") == "__lambda__":
+                yield "unknown"
+            for field in fields:
+                code = code_of({"function": value.get(field)})
+                if code is not None:
+                    yield code.version
+            stack.extend(reversed(list(value.values())))
+        elif isinstance(value, list):
+            stack.extend(reversed(value))
 
 
 # -- weights files

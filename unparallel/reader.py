@@ -1,6 +1,6 @@
 """Path -> `ModelFile`: what a Keras HDF5 file holds, as values, no array read."""
 
-from typing import List, Optional, Tuple
+from typing import List, Optional, Set, Tuple
 
 from . import keras_config
 from .errors import ConfigError, NotKerasError, WeightsError
@@ -12,13 +12,15 @@ OPTIMIZER_WEIGHTS = "/optimizer_weights"
 OWN_WEIGHTS = "top_level_model_weights"
 
 
-def read(source: Source) -> ModelFile:
+def read(source: Source, known: Optional[Topology] = None) -> ModelFile:
     """Read a full model file or a weights file.
 
     Parameters
     ----------
     source : Source
         An open file.
+    known : Topology, optional
+        What the file should hold: it is not parsed anew where the file has its very text.
 
     Returns
     -------
@@ -35,7 +37,10 @@ def read(source: Source) -> ModelFile:
     config = source.text("/", "model_config")
     if config is None:
         return _weights_file(source)
-    topology = keras_config.parse(keras_config.parse_json(config, "model_config"))
+    if known is not None and config == keras_config.to_text(known.config):
+        topology = known
+    else:
+        topology = keras_config.parse(keras_config.parse_json(config, "model_config"))
     if MODEL_WEIGHTS not in source.groups:
         raise NotKerasError(
             "a model's config without its weights: the save failed half-way", "look for an earlier checkpoint"
@@ -102,7 +107,18 @@ def _layer_weights(source: Source, base: str) -> Tuple[LayerWeights, ...]:
         raise NotKerasError("%s has no layer_names" % base, "the save failed half-way: look for an earlier checkpoint")
     if len(set(names)) != len(names):
         raise WeightsError("layer_names names a layer twice", "the file is damaged")
-    return tuple(_group(source, base, name) for name in names)
+    groups = tuple(_group(source, base, name) for name in names)
+    _check_distinct([ref.path for group in groups for ref in group.weights])
+    return groups
+
+
+def _check_distinct(paths: List[str]) -> None:
+    """Refuse a file whose lists name an array more than once: Keras writes each weight by itself."""
+    seen: Set[str] = set()
+    for path in paths:
+        if path in seen:
+            raise WeightsError("weight %s is listed twice" % path, "the file is damaged; do not trust it")
+        seen.add(path)
 
 
 def _group(source: Source, base: str, layer: str) -> LayerWeights:
@@ -145,6 +161,9 @@ def _optimizer(source: Source) -> Optional[Optimizer]:
     for path in paths:
         array = source.array(path)
         size += array.size if array else 0
+    for name in source.names(OPTIMIZER_WEIGHTS, "weight_names") or ():
+        if source.array(_joined(OPTIMIZER_WEIGHTS, name)) is None:
+            raise WeightsError("the optimizer's %r is not in the file" % name, "the file is damaged")
     return Optimizer(OPTIMIZER_WEIGHTS, len(paths), size)
 
 

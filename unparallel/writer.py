@@ -1,6 +1,6 @@
 """`ModelFile` -> HDF5, as Keras itself lays it out.  Decides nothing: what to write is all in the value."""
 
-from typing import Optional, Tuple
+from typing import Mapping, Optional, Tuple
 
 from . import keras_config
 from .hdf5 import Target
@@ -8,7 +8,7 @@ from .model import ModelFile, is_tf_keras, version_of
 from .reader import MODEL_WEIGHTS, OPTIMIZER_WEIGHTS
 
 
-def write(model: ModelFile, target: Target) -> None:
+def write(model: ModelFile, target: Target, repairs: Optional[Mapping[str, float]] = None) -> None:
     """Write a model or weights file.
 
     Parameters
@@ -17,6 +17,8 @@ def write(model: ModelFile, target: Target) -> None:
         `form` says which of the two.
     target : Target
         A new, empty file, opened with the source that `model` refers to.
+    repairs : mapping of str to float, optional
+        Weights whose NaN and Inf are to be replaced, by path, with the value to put there.
     """
     base = "" if model.form == "weights" else MODEL_WEIGHTS
     target.group(base or "/")
@@ -30,9 +32,12 @@ def write(model: ModelFile, target: Target) -> None:
         target.group(path)
         target.set_names(path, "weight_names", [ref.name for ref in group.weights], model.fixed_names)
         for ref in group.weights:
-            target.copy(ref.path, "%s/%s" % (path, ref.name))
+            place = "%s/%s" % (path, ref.name)
+            target.copy(ref.path, place)
+            if repairs and ref.path in repairs:
+                target.mend(place, repairs[ref.path])
     if model.form == "model" and model.optimizer is not None:
-        target.copy(model.optimizer.path, OPTIMIZER_WEIGHTS)
+        target.copy_group(model.optimizer.path, OPTIMIZER_WEIGHTS, ["weight_names"])
 
 
 def _write_configs(model: ModelFile, target: Target) -> None:

@@ -1,0 +1,130 @@
+"""The new file as HDF5 sees it: bytes go to disk through here, and what the disk refuses is kept for us.
+
+HDF5 cannot be trusted with a disk that fails: a library that could not write what it holds raises while it
+closes, tries again when the interpreter ends, and sometimes crashes there.  So it never hears of a failure.  The
+first one is remembered, everything after it is thrown away, and the caller asks with `check`.  Knows no HDF5.
+"""
+
+import contextlib
+import errno
+import io
+import os
+import stat
+from typing import Any, Optional
+
+# What file systems answer that know no fsync of folders.
+NO_FOLDER_SYNC = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS, errno.EBADF)
+
+
+class Disk(io.RawIOBase):
+    """A new file for `h5py.File(disk, "w")`; its mode follows the umask.
+
+    Parameters
+    ----------
+    path : str
+        Must not exist: whoever put it there would be written through.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.problem: Optional[BaseException] = None
+        self._number = -1
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+        self._number = os.open(path, flags, 0o666)
+
+    def check(self) -> None:
+        """Raise what has gone wrong so far."""
+        if self.problem is not None:
+            raise self.problem
+
+    def write(self, data: Any) -> int:
+        """All of the data, or nothing that anyone will rely on."""
+        view = memoryview(data).cast("B")
+        if self.problem is None:
+            try:
+                done = 0
+                while done < len(view):
+                    done += os.write(self._number, view[done:])
+            except BaseException as error:  # noqa: BLE001  a signal's exception must not pass through C code either
+                self.problem = error
+        return len(view)
+
+    def readinto(self, buffer: Any) -> int:
+        """What was written, zeros beyond it and after a failure."""
+        view = memoryview(buffer).cast("B")
+        done = 0
+        try:
+            while self.problem is None and done < len(view):
+                data = os.read(self._number, len(view) - done)
+                if not data:
+                    break
+                view[done : done + len(data)] = data
+                done += len(data)
+        except BaseException as error:  # noqa: BLE001  as in write
+            self.problem = self.problem or error
+        view[done:] = bytes(len(view) - done)
+        return len(view)
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        """As of any file."""
+        return os.lseek(self._number, offset, whence)
+
+    def tell(self) -> int:
+        """As of any file."""
+        return os.lseek(self._number, 0, os.SEEK_CUR)
+
+    def truncate(self, size: Optional[int] = None) -> int:
+        """Set the file's length."""
+        length = self.tell() if size is None else size
+        if self.problem is None:
+            try:
+                os.ftruncate(self._number, length)
+            except BaseException as error:  # noqa: BLE001  as in write
+                self.problem = error
+        return length
+
+    def readable(self) -> bool:
+        """True: HDF5 reads its own structures again."""
+        return True
+
+    def writable(self) -> bool:
+        """True."""
+        return True
+
+    def seekable(self) -> bool:
+        """True."""
+        return True
+
+    def sync(self) -> None:
+        """Bring the file to disk, to the last byte."""
+        self.check()
+        os.fsync(self._number)
+
+    def close(self) -> None:
+        """Let go of the file; a failure is remembered like any other."""
+        number, self._number = self._number, -1
+        if number >= 0:
+            try:
+                os.close(number)
+            except OSError as error:
+                self.problem = self.problem or error
+        super().close()
+
+
+def sync_folder(path: str) -> None:
+    """Bring a folder's names to disk, where the file system can do that for folders at all."""
+    # some network file systems refuse to open or to sync a folder: their servers see to it
+    with contextlib.suppress(PermissionError, IsADirectoryError):
+        number = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        except OSError as error:
+            if error.errno not in NO_FOLDER_SYNC:
+                raise
+        finally:
+            os.close(number)
+
+
+def take_mode(path: str, target: str) -> None:
+    """Give a file the permissions of the one that it replaces, as if that had been written to."""
+    with contextlib.suppress(OSError):
+        os.chmod(path, stat.S_IMODE(os.stat(target).st_mode))
