@@ -254,6 +254,51 @@ def test_functions_from_a_loop_all_hold_the_last_part():
     assert len(found(layers, trust_slices=True).matches) == 1
 
 
+def keras_3(split_config):
+    """What Keras 3 writes to .h5: nodes as arguments, operations among the layers, nested calls from 0."""
+
+    def tensor(*history):
+        return {"class_name": "__keras_tensor__", "config": {"shape": [None, 3], "keras_history": list(history)}}
+
+    def node(*args):
+        return {"args": list(args), "kwargs": {}}
+
+    def entry(name, class_name, nodes, **config):
+        return {"class_name": class_name, "config": dict(config, name=name), "name": name, "inbound_nodes": nodes}
+
+    inner = {"name": "net", "layers": [], "input_layers": ["in", 0, 0], "output_layers": ["d", 0, 0]}
+    inner["layers"] = [
+        entry("in", "InputLayer", [], batch_shape=[None, 3]),
+        entry("d", "Dense", [node(tensor("in", 0, 0))], units=3, trainable=True),
+    ]
+    layers = [
+        entry("x", "InputLayer", [], batch_shape=[None, 3]),
+        entry("cut", "Split", [node(tensor("x", 0, 0))], **split_config),
+        dict(entry("net", "Functional", [node(tensor("cut", 0, 0)), node(tensor("cut", 0, 1))]), config=inner),
+        entry("out", "Concatenate", [node([tensor("net", 0, 0), tensor("net", 1, 0)])], axis=0, trainable=True),
+    ]
+    config = {"name": "m", "layers": layers, "input_layers": ["x", 0, 0], "output_layers": ["out", 0, 0]}
+    return keras_config.parse({"class_name": "Functional", "config": config})
+
+
+def test_an_operation_of_keras_3_cuts_the_batch():
+    (one,) = match.find(keras_3({"indices_or_sections": 2, "axis": 0})).matches
+    assert [(piece.tensor, piece.part) for piece in one.slices] == [(("cut", 0, 0), 0), (("cut", 0, 1), 1)]
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"indices_or_sections": 2, "axis": 1},
+        {"indices_or_sections": 3, "axis": 0},
+        # a layer of the user's that happens to bear that name: all layers have these two keys
+        {"indices_or_sections": 2, "axis": 0, "trainable": True, "dtype": "float32"},
+    ],
+)
+def test_what_is_no_cut_of_the_batch_in_keras_3(config):
+    assert match.find(keras_3(config)).matches == ()
+
+
 # -- at random
 
 MUTATIONS = [

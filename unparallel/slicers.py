@@ -526,11 +526,24 @@ _LAYERS: Dict[str, _Evaluate] = {
 
 
 def _handler(layer: Layer) -> Optional[_Evaluate]:
-    """Who evaluates a layer's calls.  Keras 3 has operations and layers of one name, in different modules."""
-    module = layer.entry.get("module") if isinstance(layer.entry, dict) else None
-    if isinstance(module, str) and ".ops." in module:
+    """Who evaluates a layer's calls.  Keras 3 has operations and layers of one name."""
+    if _is_operation(layer):
         return _evaluate_keras3 if layer.class_name in _KERAS3 or layer.class_name == "Slice" else None
     return _LAYERS.get(layer.class_name)
+
+
+def _is_operation(layer: Layer) -> bool:
+    """Whether a layer of a Keras 3 file is an operation: `.keras` names its module, `.h5` only its arguments.
+
+    A layer's config, a custom one's too, has `trainable` and `dtype` from its base class.
+    """
+    entry = layer.entry if isinstance(layer.entry, dict) else {}
+    module = entry.get("module")
+    if isinstance(module, str):
+        return ".ops." in module
+    nodes = entry.get("inbound_nodes")
+    keras3 = isinstance(nodes, list) and bool(nodes) and isinstance(nodes[0], dict) and "args" in nodes[0]
+    return keras3 and not {"trainable", "dtype"} & set(layer.config)
 
 
 # --------------------------------------------------------------------------------------------------
