@@ -170,7 +170,16 @@ def signals() -> Iterator[None]:
             signal.signal(each, signal.SIG_IGN)
         raise Stopped(number)
 
+    hook = getattr(sys, "unraisablehook", None)  # from Python 3.8 on
+
+    def quiet(lost: Any) -> None:
+        # raised in a finalizer, where Python reports it and goes on: it is raised again below
+        if hook is not None and not isinstance(lost.exc_value, Stopped):
+            hook(lost)
+
     try:
+        if hook is not None:
+            sys.unraisablehook = quiet
         for number in ours:
             signal.signal(number, stop)
         yield
@@ -183,6 +192,8 @@ def signals() -> Iterator[None]:
     finally:
         for number in ours:
             signal.signal(number, before[number])
+        if hook is not None:
+            sys.unraisablehook = hook
 
 
 # -- progress
