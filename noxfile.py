@@ -100,7 +100,8 @@ def oldest(session):
 @nox.session
 def batch(session):
     """A thousand files, twenty kills, a dask cluster, an S3 server."""
-    session.install("-e", ".[test,progress,dask,remote]", "moto[server]>=5")
+    # named here, aiobotocore is settled before the newest botocore that moto would take, and pip finds its way
+    session.install("-e", ".[test,progress,dask,remote]", "aiobotocore", "moto[server]>=5")
     files = ["tests/test_%s.py" % name for name in ("batch", "worker", "remote", "dask")]
     session.run("pytest", *files, *session.posargs, env={"UNPARALLEL_LONG": "1"})
 
