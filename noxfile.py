@@ -99,11 +99,20 @@ def oldest(session):
 
 @nox.session
 def batch(session):
-    """A thousand files, twenty kills, a dask cluster, an S3 server."""
+    """A dask cluster, an S3 server, a progress bar: what batches need more than the core for."""
+    _batch_tests(session, ["remote", "dask"], {})
+
+
+@nox.session(name="batch-long")
+def batch_long(session):
+    """All of the batch tests: a thousand files, twenty kills (about five minutes)."""
+    _batch_tests(session, ["batch", "worker", "remote", "dask"], {"UNPARALLEL_LONG": "1"})
+
+
+def _batch_tests(session, names, env):
     # named here, aiobotocore is settled before the newest botocore that moto would take, and pip finds its way
     session.install("-e", ".[test,progress,dask,remote]", "aiobotocore", "moto[server]>=5")
-    files = ["tests/test_%s.py" % name for name in ("batch", "worker", "remote", "dask")]
-    session.run("pytest", *files, *session.posargs, env={"UNPARALLEL_LONG": "1"})
+    session.run("pytest", *["tests/test_%s.py" % name for name in names], *session.posargs, env=env)
 
 
 @nox.session

@@ -13,7 +13,7 @@ import run
 SIZES = {
     "layers": (10, 100, 1000, 5000, 20000),
     "replicas": (2, 4, 8, 16, 32, 64),
-    "depth": (1, 10, 20, 40, 80),
+    "depth": (1, 10, 20, 45),
     "config MB": (0.1, 1, 10, 30),
 }
 WORDS = {
@@ -73,7 +73,7 @@ def make(what, size, path):
         model = tiny.parallel(model, 2)
     else:
         model = make_files.chain("template", 2, 4)
-        model.layers[1].config["metadata"] = [{"a": [i, None, "text"]} for i in range(int(float(size) * 33000))]
+        model.layers[1].config["metadata"] = [i / 7 for i in range(int(float(size) * 50000))]
         model = tiny.parallel(model, 2)
     tiny.save(path, model)
 

@@ -50,7 +50,7 @@ def digest(array):
 def weights(path):
     """{(layer, weight): digest} of all weights that a full file lists."""
     with h5py.File(path, "r") as handle:
-        base = handle["model_weights"]
+        base = handle.get("model_weights", handle)  # damage can make a weights file of it
         return {
             (layer, weight): digest(base[layer][weight])
             for layer in names(base, "layer_names")
@@ -82,7 +82,7 @@ def texts(path):
         groups = [handle[name] for name in ("/", "model_weights", "optimizer_weights") if name in handle]
         found = [(group.name, sorted((as_text(name), texts_of(group, name)) for name in group.attrs))
                  for group in groups]
-        base = handle["model_weights"]
+        base = handle.get("model_weights", handle)  # damage can make a weights file of it
         layers = names(base, "layer_names")
         return sorted(handle), sorted(base), found, [(layer, names(base[layer], "weight_names")) for layer in layers]
 

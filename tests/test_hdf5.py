@@ -169,3 +169,18 @@ def test_the_new_file_follows_the_umask(path, tmp_path):
     finally:
         os.umask(old)
     assert os.stat(str(tmp_path / "new.h5")).st_mode & 0o777 == 0o640
+
+
+def test_a_type_that_only_looks_like_one_of_numpys_is_no_weight(path):
+    kind = h5py.h5t.IEEE_F32LE.copy()
+    kind.set_norm(h5py.h5t.NORM_NONE)
+    with h5py.File(path, "w") as handle:
+        h5py.h5d.create(handle.id, b"odd", kind, h5py.h5s.create_simple((4,))).write(
+            h5py.h5s.ALL, h5py.h5s.ALL, np.zeros(4, "f4"), mtype=kind
+        )
+        for code in ("<f2", "<f4", ">f4", ">f8", "<i8", "|u1", "?", "<c8", "V2"):
+            handle[code.strip("<>|") + str(len(handle))] = np.zeros(4, code)
+    with hdf5.open_source(path) as source:
+        with pytest.raises(HostileFileError, match="holds no numbers"):
+            source.array("/odd")
+        assert [path for path, array in source.arrays.items() if array.problem] == ["/odd"]

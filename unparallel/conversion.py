@@ -10,11 +10,11 @@ from typing import Any, Dict, Iterator, Optional, Tuple, Union
 
 from . import hdf5, keras_config, verify
 from .errors import FileError, NotParallelError, TargetExistsError, UnparallelError, VerificationError, WriteError
-from .health import NonFinite, Owner, label, owners, refusal, reset_warning
+from .health import NonFinite, Owner, label, listed, owners, refusal, reset_warning
 from .health import warnings as health_warnings
 from .model import ModelFile, element_count
 from .plan import Options, Plan, make_plan
-from .reader import read
+from .reader import read, strays
 from .writer import write
 
 StrPath = Union[str, "os.PathLike[str]"]
@@ -230,7 +230,8 @@ def convert(
     partial = hdf5.partial_name(new)
     try:
         with _about(old), hdf5.open_source(old) as opened:
-            plan = make_plan(read(opened), options)
+            before = read(opened)
+            plan = _noting(make_plan(before, options), strays(opened, before))
             check = WeightCheck(opened, plan.after, reset_batchnorm)
             _write(new, partial, check)
             check.run(partial, verify, scan or strict)
@@ -273,7 +274,7 @@ def inspect(
             verdict, reason, hint = "parallel", "", ""
             plan: Optional[Plan] = None
             try:
-                plan = make_plan(before, options)
+                plan = _noting(make_plan(before, options), strays(opened, before))
             except UnparallelError as error:
                 verdict = "single" if error.exit_code == NOTHING_TO_UNDO else "refused"
                 reason, hint = error.message, error.hint
@@ -285,6 +286,14 @@ def inspect(
 
 
 NOTHING_TO_UNDO = 3
+
+
+def _noting(plan: Plan, left_out: Tuple[str, ...]) -> Plan:
+    """The plan with a note on what is not Keras' and does not come along."""
+    if not left_out:
+        return plan
+    note = "not Keras' own, and left out: %s" % listed([repr(name) for name in left_out])
+    return replace(plan, notes=plan.notes + (note,))
 
 
 def _path(value: StrPath) -> str:

@@ -1,15 +1,19 @@
-"""The global heap of an HDF5 file, where its texts lie: looked at before HDF5 is asked for one.
+"""The heaps of an HDF5 file, where its names and texts lie: looked at before HDF5 is asked for one.
 
-Nothing tells the size of a text of variable length without reading it whole, and a list may name one long text
-thousands of times.  And HDF5 (up to 2.0 at least) follows the objects of a damaged heap without end.  So the file is
-searched for the heap's collections, each is walked through, and the places that refer to large ones are counted.
-Imports no h5py.
+HDF5 (2.0 and before) goes round without end in a damaged heap.  Nothing tells the size of a text of variable length
+without reading it whole, and a list may name one long text thousands of times.  So the file is searched for heaps,
+each is walked through, and the places that refer to large texts are counted.  Imports no h5py.
 """
 
 from typing import BinaryIO, Dict, Iterable, Iterator, List, NamedTuple, Tuple
 
+# Of a collection of texts (the global heap), and of the names of one group (a local heap).
 SIGNATURE = b"GCOL\x01\0\0\0"
+LOCAL = b"HEAP\0\0\0\0"
 HEAD = len(SIGNATURE) + 8
+# "No more free blocks", and the least size of one: its own next and size.
+NO_MORE = 1
+LEAST_BLOCK = 16
 # Length, address and number: what stands where a text is referred to.
 REFERENCE = 16
 # number, count of references, size
@@ -39,7 +43,7 @@ class Heap(NamedTuple):
 
 
 def look_at(file: BinaryIO, size: int, arrays: Iterable[Tuple[int, int]], base: int) -> Heap:
-    """Find the heap's collections.
+    """Find the heaps, and what is wrong with them.
 
     Parameters
     ----------
@@ -53,7 +57,10 @@ def look_at(file: BinaryIO, size: int, arrays: Iterable[Tuple[int, int]], base: 
     """
     regions = list(_between(arrays, size))
     large: Dict[int, int] = {}
-    for place in list(_collections(file, regions)):
+    for place in list(_places(file, regions, LOCAL)):
+        if not _ends(file, place, base):
+            return Heap("a group's names are damaged at byte %d" % place, large, regions)
+    for place in list(_places(file, regions, SIGNATURE)):
         file.seek(place + len(SIGNATURE))
         length = int.from_bytes(file.read(8), "little")
         if length > size - place or not _is_sound(file, place, length):
@@ -104,12 +111,26 @@ def _is_sound(file: BinaryIO, place: int, length: int) -> bool:
     return True
 
 
-def _collections(file: BinaryIO, regions: List[Tuple[int, int]]) -> Iterator[int]:
+def _ends(file: BinaryIO, place: int, base: int) -> bool:
+    """Whether the list of free blocks of a local heap comes to an end."""
+    file.seek(place + len(LOCAL))
+    size, free, address = (int.from_bytes(file.read(8), "little") for _ in range(3))
+    seen = set()
+    while free != NO_MORE and free + LEAST_BLOCK <= size:  # what lies outside, HDF5 sees itself
+        if free in seen:
+            return False
+        seen.add(free)
+        file.seek(min(base + address + free, 2**62))
+        free = int.from_bytes(file.read(8) or b"\1", "little")
+    return True
+
+
+def _places(file: BinaryIO, regions: List[Tuple[int, int]], signature: bytes) -> Iterator[int]:
     for start, data in _blocks(file, regions):
-        place = data.find(SIGNATURE)
+        place = data.find(signature)
         while place >= 0:
             yield start + place
-            place = data.find(SIGNATURE, place + 1)
+            place = data.find(signature, place + 1)
 
 
 def _between(arrays: Iterable[Tuple[int, int]], size: int) -> Iterator[Tuple[int, int]]:

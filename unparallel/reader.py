@@ -81,6 +81,18 @@ def _weights_file(source: Source) -> ModelFile:
     )
 
 
+def strays(source: Source, model: ModelFile) -> Tuple[str, ...]:
+    """What lies at the root of a file and is not Keras' own: it is no part of the model."""
+    if model.form == "model":
+        ours = {MODEL_WEIGHTS, OPTIMIZER_WEIGHTS}
+    else:
+        ours = {"/" + group.layer.split("/")[0] for group in model.weights} | {"/" + OWN_WEIGHTS}
+    members = [path for path in [*source.groups, *source.arrays] if path.count("/") == 1 and path not in ours | {"/"}]
+    known = ("keras_version", "backend", "model_config", "training_config")
+    attributes = [name for name in source.attribute_names("/") if not name.startswith(("layer_names", *known))]
+    return tuple(attributes + members)
+
+
 def _no_keras(source: Source) -> NotKerasError:
     """The error for a file with neither a config nor a list of layers."""
     if MODEL_WEIGHTS in source.groups:
