@@ -151,7 +151,7 @@ def wheel(session):
     away = os.path.join(session.create_tmp(), "away")
     shutil.rmtree(away, ignore_errors=True)
     os.mkdir(away)
-    for name in ("tests", "fixtures"):
+    for name in ("tests", "fixtures", "fuzz"):
         shutil.copytree(os.path.join(HERE, name), os.path.join(away, name))
     for name in ("pyproject.toml", "README.md"):
         shutil.copy(os.path.join(HERE, name), away)
