@@ -60,6 +60,8 @@ def test_with_names_alone(tmp_path, template, weights_file):
     made = str(tmp_path / "made.h5")
     done = unparallel.convert(weights_file, made)
     assert (done.form, done.template, done.layers) == ("weights", "", 3)
+    (warning,) = done.warnings
+    assert "no model is nested in the template, as far as names tell; --architecture makes sure" in warning
     with h5py.File(made, "r") as handle:
         assert [bytes(name) for name in handle.attrs["layer_names"]] == [b"dense_1", b"middle", b"dense_2"]
         for layer in template.layers[1:]:

@@ -451,7 +451,7 @@ class _Search:
         """Slices that no merge answers to: a wrapper whose other replicas are not in the file."""
         for key in self.cut:
             value = self.values.get(key)
-            what = slicers.describe(value) if isinstance(value, slicers.Rows) else "a part of the batch"
+            what = slicers.describe(value) if isinstance(value, slicers.Rows) else "what looks like a part of the batch"
             return [NearMiss("layer %r takes %s, and nothing joins the parts again" % (key.layer, what), 0)]
         return []
 

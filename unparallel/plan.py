@@ -329,8 +329,13 @@ def _from_names(before: ModelFile) -> Plan:
     outputs = [group.layer for group in before.weights[place + 1 :]]
     dealt = split_by_names(full[0].weights, outputs, before.keras_version)
     dropped = tuple(group.layer for group in before.weights if not group.weights)
-    notes = (ASSUMPTION, "layers without weights are not listed: no name tells them")
-    return Plan(before, replace(before, weights=dealt), dropped=dropped, notes=notes)
+    return Plan(
+        before,
+        replace(before, weights=dealt),
+        dropped=dropped,
+        warnings=("taken apart by names alone: %s; --architecture makes sure" % ASSUMPTION,),
+        notes=("layers without weights are not listed: no name tells them",),
+    )
 
 
 def _is_nested(group: LayerWeights) -> bool:
