@@ -155,15 +155,8 @@ def _convert(options: argparse.Namespace) -> int:
     done = convert(
         options.source,
         options.output,
-        optimizer=not options.no_optimizer,
-        weights_only=options.weights_only,
         overwrite=options.overwrite,
-        verify=not options.no_verify,
-        architecture=options.architecture,
-        trust_slices=options.trust_slices,
-        scan=not options.no_scan,
-        strict=options.strict,
-        reset_batchnorm=options.reset_batchnorm,
+        **cli_batch.conversion_options(options),
     )
     if options.json:
         _print_json(done)

@@ -129,14 +129,7 @@ def _prepared(options: argparse.Namespace, stack: contextlib.ExitStack) -> Any:
         memory=options.memory,
         overwrite=options.overwrite,
         report=options.report,
-        optimizer=not options.no_optimizer,
-        weights_only=options.weights_only,
-        verify=not options.no_verify,
-        architecture=options.architecture,
-        trust_slices=options.trust_slices,
-        scan=not options.no_scan,
-        strict=options.strict,
-        reset_batchnorm=options.reset_batchnorm,
+        **conversion_options(options),
     )
 
 
@@ -146,6 +139,20 @@ def _is_exact(options: argparse.Namespace) -> bool:
         return False
     urls = [name for name in (options.sources[0], options.output) if "://" in name]
     return bool(urls) and options.output.lower().endswith(FILE_SUFFIXES)
+
+
+def conversion_options(options: argparse.Namespace) -> Dict[str, Any]:
+    """The flags that say how a file is converted, as keywords of `convert` and `convert_many`."""
+    return {
+        "optimizer": not options.no_optimizer,
+        "weights_only": options.weights_only,
+        "verify": not options.no_verify,
+        "architecture": options.architecture,
+        "trust_slices": options.trust_slices,
+        "scan": not options.no_scan,
+        "strict": options.strict,
+        "reset_batchnorm": options.reset_batchnorm,
+    }
 
 
 @contextlib.contextmanager
