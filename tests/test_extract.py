@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from unparallel import keras_config
 from unparallel.plan import clean_topology
 
@@ -103,3 +105,14 @@ def test_outputs_of_a_wrapper_inside_go_to_the_templates():
     result = cleaned([X, tiny.nested("wrapped", "x", wrapped), tiny.dense("out", "wrapped")])
     wanted = [X, tiny.nested("two", "x", two), tiny.dense("out", ("two", 1))]
     assert json.dumps(result.topology.config) == config(wanted)
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_wrapper_in_a_wrapped_layer_is_said_and_not_undone(beside):
+    inside = dict(tiny.parallel(NET, 2, "wrapped").config())
+    spread = tiny.TinyLayer("spread", "TimeDistributed", {"name": "spread", "layer": inside}, (("out",),))
+    first = [*cuts(2), net("cut0", "cut1"), JOINED] if beside else [tiny.dense("out", "x")]
+    result = cleaned([X, *first, spread], outputs=("spread",))
+    assert bool(result.matches) is beside
+    assert [miss.reason for miss in result.near] == ["layer 'spread' wraps a parallel model, which is not undone there"]
+    assert result.topology.layer("spread").config["layer"] == inside

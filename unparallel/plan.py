@@ -4,12 +4,14 @@ A full file is cleaned by its own graph.  A weights file needs an architecture, 
 no doubt; an architecture of the parallel model makes it a full file.
 """
 
+import contextlib
 from dataclasses import dataclass, replace
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from . import keras_config, match
 from .errors import (
     AlreadySingleError,
+    ConfigError,
     NeedsArchitectureError,
     NotParallelError,
     WeightsError,
@@ -98,7 +100,19 @@ def clean_topology(topology: Topology, weightless_names: Any = (), trust_slices:
 
         return match.find(model, weightless, trust_slices)
 
-    return clean(topology, find)
+    cleaned = clean(topology, find)
+    return replace(cleaned, near=cleaned.near + tuple(_inside_layers(topology, trust_slices)))
+
+
+def _inside_layers(topology: Topology, trust_slices: bool) -> Iterator[match.NearMiss]:
+    """Wrappers in models that a layer such as TimeDistributed wraps: seen, and not undone."""
+    for layer in topology.walk():
+        inner = layer.config.get("layer") if isinstance(layer.config, dict) else None
+        if not keras_config.is_model(inner):
+            continue
+        with contextlib.suppress(ConfigError):  # the layer is carried over as it is, whatever it wraps
+            if clean_topology(keras_config.parse(inner), (), trust_slices).matches:
+                yield match.NearMiss("layer %r wraps a parallel model, which is not undone there" % layer.name, 0)
 
 
 def _from_topology(before: ModelFile, topology: Topology, options: Options) -> Plan:
