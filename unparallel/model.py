@@ -248,15 +248,23 @@ def saved_layers(topology: Topology, keras_version: Optional[str]) -> Tuple[Laye
     A Sequential's InputLayer has none from Keras 2.2 on, where `Sequential.layers` leaves it out; nor has
     an operation of Keras 3, which is listed among the layers without being one.
     """
-    version = version_of(keras_version)
-    skip_input = topology.sequential and version >= (2, 2)
+    skip_input = topology.sequential and version_of(keras_version) >= (2, 2)
     return tuple(
         layer
         for layer in topology.layers
-        if not (skip_input and layer.class_name == "InputLayer") and not (version >= (3, 0) and _is_operation(layer))
+        if not (skip_input and layer.class_name == "InputLayer") and not is_operation(layer)
     )
 
 
-def _is_operation(layer: Layer) -> bool:
-    """Whether a Keras 3 file lists an operation: its config has the call's arguments and no more."""
-    return isinstance(layer.config, dict) and not {"trainable", "dtype", "layers"} & set(layer.config)
+def is_operation(layer: Layer) -> bool:
+    """Whether a layer of a Keras 3 file is an operation: `.keras` names its module, `.h5` only its arguments.
+
+    A layer's config, a custom one's too, has `trainable` and `dtype` from its base class.
+    """
+    entry = layer.entry if isinstance(layer.entry, dict) else {}
+    module = entry.get("module")
+    if isinstance(module, str):
+        return ".ops." in module
+    nodes = entry.get("inbound_nodes")
+    keras3 = isinstance(nodes, list) and bool(nodes) and isinstance(nodes[0], dict) and "args" in nodes[0]
+    return keras3 and isinstance(layer.config, dict) and not {"trainable", "dtype", "layers"} & set(layer.config)

@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Opt
 from . import tensor_functions as ops
 from .bytecode import DIALECTS, Code, read_text, versions
 from .errors import BytecodeError
-from .model import Call, Json, Layer
+from .model import Call, Json, Layer, is_operation
 from .sizes import Dim, Range, Rank, Ratio, Size, Undecided, Vector, as_size, fixed
 from .stepper import Cell, Function, Items, Machine, Slice
 from .tensor_functions import (
@@ -527,23 +527,9 @@ _LAYERS: Dict[str, _Evaluate] = {
 
 def _handler(layer: Layer) -> Optional[_Evaluate]:
     """Who evaluates a layer's calls.  Keras 3 has operations and layers of one name."""
-    if _is_operation(layer):
+    if is_operation(layer):
         return _evaluate_keras3 if layer.class_name in _KERAS3 or layer.class_name == "Slice" else None
     return _LAYERS.get(layer.class_name)
-
-
-def _is_operation(layer: Layer) -> bool:
-    """Whether a layer of a Keras 3 file is an operation: `.keras` names its module, `.h5` only its arguments.
-
-    A layer's config, a custom one's too, has `trainable` and `dtype` from its base class.
-    """
-    entry = layer.entry if isinstance(layer.entry, dict) else {}
-    module = entry.get("module")
-    if isinstance(module, str):
-        return ".ops." in module
-    nodes = entry.get("inbound_nodes")
-    keras3 = isinstance(nodes, list) and bool(nodes) and isinstance(nodes[0], dict) and "args" in nodes[0]
-    return keras3 and not {"trainable", "dtype"} & set(layer.config)
 
 
 # --------------------------------------------------------------------------------------------------
