@@ -364,6 +364,19 @@ def test_leftovers_of_the_dead_are_removed_and_no_others(tmp_path):
 
 
 @linux
+def test_an_orphan_that_nobody_waits_for_is_over(tmp_path):
+    # a container's first process is often not one that waits for orphans: a killed worker stays in the table
+    child = trees.command("--version")
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    place = tmp_path / (".a.h5.%d-%s%s.unparallel-part" % (child.pid, leftovers._machine(), "0" * 8))
+    place.write_text("x")
+    leftovers.remove_leftovers([str(tmp_path)])
+    assert not place.exists()
+    os.kill(child.pid, 0)  # it was there all the time
+    trees.finished(child)
+
+
+@linux
 @pytest.mark.timeout(900)
 def test_a_run_that_is_killed_ends_in_the_same_tree_when_it_is_run_again(tmp_path):
     expected = trees.make(str(tmp_path / "runs"), copies=4)
@@ -382,7 +395,8 @@ def test_a_run_that_is_killed_ends_in_the_same_tree_when_it_is_run_again(tmp_pat
         if report.exists():
             json.loads(report.read_text())
         made = trees.contents(target)
-        assert all(gold[name] == data for name, data in made.items() if not name.endswith(".unparallel-part"))
+        files = {name: data for name, data in made.items() if (target / name).is_file()}
+        assert all(gold[name] == data for name, data in files.items() if not name.endswith(".unparallel-part"))
         cut_short += made != gold
         code, _, err = trees.finished(trees.command(*words, "-q"))
         assert (code, "Traceback" in err) == (1, False), err
@@ -401,7 +415,7 @@ def test_a_run_that_is_stopped_leaves_no_litter(tmp_path, name, exit_code):
     trees.make(str(tmp_path / "runs"), copies=20)
     process = trees.command(
         tmp_path / "runs", "-o", tmp_path / "clean", "--jobs", 2, "--report", tmp_path / "r.json",
-        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
+        preexec_fn=trees.default_signals,
     )  # fmt: skip
     for _ in range(5):
         process.stdout.readline()

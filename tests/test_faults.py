@@ -18,7 +18,7 @@ import unparallel
 from unparallel import conversion, disk, hdf5
 from unparallel.errors import FileError, NotKerasError, TargetExistsError, VerificationError, WriteError
 
-from . import inject, tiny
+from . import inject, tiny, trees
 from .processes import ROOT, run
 
 OLD = b"what was there before"
@@ -556,6 +556,7 @@ def test_signals_at_any_moment(tmp_path, large, folder, number):
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=dict(os.environ, PYTHONPATH=ROOT),
+            preexec_fn=trees.default_signals,
         )
         try:
             assert process.stdout.readline() == b"ready\n"

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from typing import Any, Dict, List, Optional
@@ -145,6 +146,12 @@ def contents(folder: Any) -> Dict[str, bytes]:
 def read(path: str) -> bytes:
     with open(path, "rb") as handle:
         return handle.read()
+
+
+def default_signals() -> None:
+    """In a child, before it runs: the signals that whoever runs the tests ignores (`nohup`, `&` in a script)."""
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        signal.signal(getattr(signal, name), signal.SIG_DFL)
 
 
 def command(*words: Any, extra_path: Optional[str] = None, **more: Any) -> "subprocess.Popen[str]":

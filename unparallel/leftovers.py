@@ -62,7 +62,19 @@ def _is_alive(process: int) -> bool:
         return False
     except (OSError, OverflowError):  # another user's
         return True
-    return True
+    return not _is_zombie(process)
+
+
+def _is_zombie(process: int) -> bool:
+    """Whether it has ended and waits for a parent to take note, as orphans do for ever in many containers.
+
+    The field after the name in parentheses, which may itself hold any character: proc(5).
+    """
+    try:
+        with open("/proc/%d/stat" % process, "rb") as handle:
+            return handle.read().rpartition(b")")[2].split()[0] in (b"Z", b"X")
+    except (OSError, IndexError):  # no /proc, or it has just gone
+        return False
 
 
 def _remove(path: str) -> None:
