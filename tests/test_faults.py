@@ -8,6 +8,7 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
 import time
 
 import h5py
@@ -60,6 +61,14 @@ def fails(source, folder, says, kind=WriteError):
     return caught.value
 
 
+def slowly(call, seconds):
+    def wait_and_call(*args):
+        time.sleep(seconds)
+        return call(*args)
+
+    return wait_and_call
+
+
 # -- disks ------------------------------------------------------------------------------------------------
 
 
@@ -100,6 +109,51 @@ class TestEveryCallFails:
     def test_fsync(self, monkeypatch, source, folder):
         monkeypatch.setattr(os, "fsync", self.broken(errno.EIO))
         fails(source, folder, "cannot write: Input/output error")
+
+    @pytest.mark.skipif(not hasattr(os, "fdatasync"), reason="this system syncs in one way only")
+    def test_fsync_while_more_is_written(self, monkeypatch, source, folder):
+        monkeypatch.setattr(disk, "EARLY", 0)
+        monkeypatch.setattr(os, "fdatasync", self.broken(errno.EIO))
+        # once it has failed, the system may say that all is well: what was lost is told once
+        monkeypatch.setattr(os, "write", slowly(os.write, 0.001))
+        fails(source, folder, "cannot write: Input/output error")
+
+    def test_no_more_threads(self, monkeypatch, source, folder):
+        def start(thread):
+            raise RuntimeError("can't start new thread")
+
+        monkeypatch.setattr(threading.Thread, "start", start)
+        for early in (0, disk.EARLY):
+            monkeypatch.setattr(disk, "EARLY", early)
+            assert unparallel.convert(source, folder.parent / ("%d.h5" % early)).verified
+        monkeypatch.setattr(os, "fsync", self.broken(errno.EIO))
+        fails(source, folder, "cannot write: Input/output error")
+
+    def test_a_file_that_is_given_up_is_not_synced_for_ever(self, monkeypatch, source, folder):
+        monkeypatch.setattr(disk, "EARLY", 0)
+        before = set(threading.enumerate())
+        self.sweep(monkeypatch, source, folder, "write", errno.ENOSPC, 25)
+        for thread in set(threading.enumerate()) - before:
+            thread.join(5)
+        assert set(threading.enumerate()) == before
+
+    def test_the_disk_has_all_of_a_file_before_it_gets_its_name(self, monkeypatch, source, folder):
+        events = []
+
+        def fsync(number):
+            time.sleep(0.3)
+            real_sync(number)
+            events.append("on disk")
+
+        def put_in_place(*args):
+            events.append("named")
+            real_put(*args)
+
+        real_sync, real_put = os.fsync, hdf5.put_in_place
+        monkeypatch.setattr(os, "fsync", fsync)
+        monkeypatch.setattr(hdf5, "put_in_place", put_in_place)
+        unparallel.convert(source, folder / "clean.h5", overwrite=True)
+        assert events == ["on disk", "named", "on disk"]  # and then the folder
 
     def test_truncate(self, monkeypatch, source, folder):
         self.sweep(monkeypatch, source, folder, "ftruncate", errno.EIO, 2)
@@ -515,9 +569,9 @@ def test_what_was_written_is_damaged_on_the_way(monkeypatch, source, folder):
     real = disk.Disk.sync
 
     def sync(self):
-        real(self)
         os.lseek(self._number, 0, os.SEEK_SET)
         os.write(self._number, b"\0" * 64)
+        return real(self)
 
     monkeypatch.setattr(disk.Disk, "sync", sync)
     fails(source, folder, "cannot read again what was written", VerificationError)

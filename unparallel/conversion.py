@@ -233,10 +233,13 @@ def convert(
             before = read(opened)
             plan = _noting(make_plan(before, options), strays(opened, before))
             check = WeightCheck(opened, plan.after, reset_batchnorm)
-            _write(new, partial, check)
+            with _writing(new), hdf5.new_file(partial, opened) as made:
+                write(plan.after, made, check.repairs)
             check.run(partial, verify, scan or strict)
             if strict and check.broken:
                 raise refusal(check.broken)
+            with _writing(new):
+                made.wait()
         size = os.path.getsize(partial)
         with _about(new):
             hdf5.put_in_place(partial, new, overwrite)
@@ -303,11 +306,11 @@ def _path(value: StrPath) -> str:
     return path
 
 
-def _write(target: str, partial: str, check: "WeightCheck") -> None:
-    """Write the partial file; what goes wrong there is about the target."""
+@contextlib.contextmanager
+def _writing(target: str) -> Iterator[None]:
+    """What goes wrong while a partial file is written is about its target."""
     try:
-        with hdf5.new_file(partial, check.source) as handle:
-            write(check.model, handle, check.repairs)
+        yield
     except WriteError as error:
         raise error.about(target) from error.__cause__
 

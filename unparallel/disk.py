@@ -10,10 +10,15 @@ import errno
 import io
 import os
 import stat
+import threading
 from typing import Any, Optional
 
 # What file systems answer that know no fsync of folders.
 NO_FOLDER_SYNC = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS, errno.EBADF)
+# From so many bytes on, the disk begins while the rest is still being written.
+EARLY = 2**27
+# Seconds between two times that it is told of what came since.
+PAUSE = 0.01
 
 
 class Disk(io.RawIOBase):
@@ -26,8 +31,11 @@ class Disk(io.RawIOBase):
     """
 
     def __init__(self, path: str) -> None:
+        self.path = path
         self.problem: Optional[BaseException] = None
         self._number = -1
+        self._written = 0
+        self._sync: Optional[Sync] = None
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
         self._number = os.open(path, flags, 0o666)
 
@@ -44,6 +52,9 @@ class Disk(io.RawIOBase):
                 done = 0
                 while done < len(view):
                     done += os.write(self._number, view[done:])
+                self._written += done
+                if self._written > EARLY and self._sync is None:
+                    self._sync = Sync(self._number)
             except BaseException as error:  # noqa: BLE001  a signal's exception must not pass through C code either
                 self.problem = error
         return len(view)
@@ -94,13 +105,17 @@ class Disk(io.RawIOBase):
         """True."""
         return True
 
-    def sync(self) -> None:
-        """Bring the file to disk, to the last byte."""
+    def sync(self) -> "Sync":
+        """All is written: bring it to disk, to the last byte."""
         self.check()
-        os.fsync(self._number)
+        sync, self._sync = self._sync or Sync(self._number), None
+        sync.finish()
+        return sync
 
     def close(self) -> None:
         """Let go of the file; a failure is remembered like any other."""
+        if self._sync is not None:
+            self._sync.give_up()
         number, self._number = self._number, -1
         if number >= 0:
             try:
@@ -108,6 +123,59 @@ class Disk(io.RawIOBase):
             except OSError as error:
                 self.problem = self.problem or error
         super().close()
+
+
+class Sync:
+    """Brings a file to disk in a thread: while it is written, and while it is read again from memory.
+
+    Parameters
+    ----------
+    number : int
+        The descriptor by which it is written: a later one may miss an error that came before it was opened.
+    """
+
+    def __init__(self, number: int) -> None:
+        self._number = os.dup(number)
+        self._whole = threading.Event()
+        self._wanted = True
+        self._problem: Optional[OSError] = None
+        # whoever ends the process before the file is on disk gives up the file
+        self._thread: Optional[threading.Thread] = threading.Thread(target=self._run, daemon=True)
+        try:
+            self._thread.start()
+        except RuntimeError:  # there may be no more threads
+            self._thread = None
+
+    def _run(self) -> None:
+        try:
+            while not self._whole.wait(PAUSE):
+                getattr(os, "fdatasync", os.fsync)(self._number)
+            if self._wanted:
+                os.fsync(self._number)
+        except OSError as error:
+            self._problem = error
+        finally:
+            os.close(self._number)
+
+    def finish(self) -> None:
+        """The file is whole: what comes now is the last time."""
+        self._whole.set()
+
+    def give_up(self) -> None:
+        """Nobody wants the file."""
+        self._wanted = False
+        self._whole.set()
+        if self._thread is None:
+            self._run()
+
+    def wait(self) -> None:
+        """Return when the disk has all of it; raise what the disk refused."""
+        if self._thread is None:
+            self._run()
+        else:
+            self._thread.join()
+        if self._problem is not None:
+            raise self._problem
 
 
 def sync_folder(path: str) -> None:

@@ -19,7 +19,7 @@ import h5py
 import numpy as np
 
 from . import chunks, heap
-from .disk import Disk, sync_folder, take_mode
+from .disk import Disk, Sync, sync_folder, take_mode
 from .errors import FileError, HostileFileError, NotKerasError, TargetExistsError, UnparallelError, WriteError
 from .leftovers import PARTIAL_SUFFIX, owner_mark
 
@@ -37,6 +37,8 @@ MOST_OBJECTS = 300_000
 DEEPEST_GROUP = 64
 MOST_PATH_BYTES = 48 * 2**20
 BLOCK = 2**20
+# Bytes of an open file's structure that HDF5 keeps in memory: left to itself, it takes up to 32 MiB, to no use here.
+STRUCTURE_CACHE = 2**20
 # Two of these, one of each file, stay in a core's cache while they are compared and scanned.
 STORED_BLOCK = 2**18
 # What h5py raises for damaged files, over its versions.
@@ -142,8 +144,9 @@ class Source:
             self.groups[path] = None
         elif isinstance(item, h5py.h5d.DatasetID):
             # an object that has several names, and objects that share bytes, count each time: they are copied each time
-            self._stored_bytes += item.get_storage_size()
-            self.arrays[path] = _checked_array(path, item, self._file_size)
+            stored = item.get_storage_size()
+            self._stored_bytes += stored
+            self.arrays[path] = _checked_array(path, item, stored, self._file_size)
             if self._stored_bytes > self._file_size:
                 raise HostileFileError("%s and those before claim more bytes than the file has" % path, HOSTILE)
         else:
@@ -227,18 +230,18 @@ class Source:
     def _attribute(self, path: str, name: str) -> Any:
         with reading():
             attribute = h5py.h5a.open(self.handle.id, name.encode("utf-8"), obj_name=path.encode("utf-8"))
-            self._check_attribute(path, name, attribute)
-            if attribute.dtype.kind != "S" or not attribute.shape:
+            kind, shape = attribute.get_type(), attribute.shape
+            self._check_attribute(path, name, kind, shape)
+            if not shape or not isinstance(kind, h5py.h5t.TypeStringID) or kind.is_variable_str():
                 return self.handle[path].attrs[name]
-            # a list of names, one a layer: h5py's own way takes 40 % longer
-            value = np.empty(attribute.shape, attribute.dtype)
+            # a list of names, one a layer: h5py's own way takes twice as long
+            value = np.empty(shape, "S%d" % kind.get_size())
             attribute.read(value)
             return value
 
-    def _check_attribute(self, path: str, name: str, attribute: Any) -> None:
+    def _check_attribute(self, path: str, name: str, kind: Any, shape: Tuple[int, ...]) -> None:
         """Refuse an attribute whose shape claims more than a config or a list of names could need."""
-        kind = attribute.get_type()
-        count = chunks.bytes_of(attribute.shape, 1)
+        count = chunks.bytes_of(shape, 1)
         size = count * max(1, kind.get_size())
         if count > MOST_OBJECTS or size > min(LONGEST_ATTRIBUTE, self._file_size):
             raise HostileFileError(
@@ -277,7 +280,7 @@ class Source:
     def blocks(self, path: str) -> Iterator[bytes]:
         """The array's elements as they lie in memory, in blocks of 1 MiB or less, unless its chunks are larger.
 
-        In C order, unless the array is chunked and a row of chunks is large: then chunk by chunk.
+        In C order, unless the array is chunked: then a row of chunks, or a part of one, comes after another.
 
         Raises
         ------
@@ -397,7 +400,7 @@ _PLAIN_TYPES = (
 )
 
 
-def _checked_array(path: str, dataset: Any, file_size: int) -> Array:
+def _checked_array(path: str, dataset: Any, stored: int, file_size: int) -> Array:
     """The facts of a dataset, or a refusal of what Keras never writes."""
     plist = dataset.get_create_plist()
     layout = plist.get_layout()
@@ -415,12 +418,11 @@ def _checked_array(path: str, dataset: Any, file_size: int) -> Array:
     kind = dataset.get_type()
     if kind.committed() or _holds_references(kind):
         raise HostileFileError("%s holds references or a type of its own" % path, HOSTILE)
-    shape = tuple(int(length) for length in dataset.shape or ())
-    dtype = _numeric_type(dataset)
+    shape = tuple(map(int, dataset.shape or ()))
+    dtype = _numeric_type(kind)
     if dtype is None:
         return Array(shape, "", 0, "holds no numbers")
     size = chunks.bytes_of(shape, dtype.itemsize)
-    stored = dataset.get_storage_size()
     problem = ""
     if layout == h5py.h5d.CHUNKED:
         problem = chunks.problem(shape, plist.get_chunk(), dtype.itemsize, stored, filters)
@@ -441,13 +443,18 @@ def _holds_references(kind: Any) -> bool:
     return isinstance(kind, h5py.h5t.TypeReferenceID)
 
 
-def _numeric_type(dataset: Any) -> "Optional[np.dtype[Any]]":
-    """The numpy type of a dataset of plain numbers; None for texts and the like."""
+# What nearly all weights are: to compare types is cheaper than to have h5py translate one.
+_FLOAT32 = (h5py.h5t.IEEE_F32LE, np.dtype("<f4"))
+
+
+def _numeric_type(kind: Any) -> "Optional[np.dtype[Any]]":
+    """The numpy type of plain numbers; None for texts and the like."""
+    if kind.equal(_FLOAT32[0]):
+        return _FLOAT32[1]
     try:
-        dtype = np.dtype(dataset.dtype)
+        dtype = np.dtype(kind.dtype)
     except (TypeError, ValueError):  # a type that numpy lacks
         return None
-    kind = dataset.get_type()
     plain = dtype.kind in "iuf" and dtype.itemsize <= 8 and not isinstance(kind, h5py.h5t.TypeEnumID)
     if plain and not kind.equal(h5py.h5t.py_create(dtype)):
         return None  # a damaged type passes for the nearest that numpy has
@@ -465,29 +472,20 @@ def array_blocks(dataset: Any) -> Iterator[bytes]:
 
 
 def parts_of(dataset: Any) -> Iterator[Tuple[slice, ...]]:
-    """Selections that together are the whole array, each of about one block or one chunk."""
-    shape, itemsize = dataset.shape, dataset.dtype.itemsize
-    if dataset.chunks is None:
-        return _boxes(shape, itemsize)
-    # never a part of a chunk: HDF5 would unpack the whole of it each time
-    rows = dataset.chunks[0]
-    slab = chunks.bytes_of((rows,) + shape[1:], itemsize)
-    if slab > chunks.LARGEST_CHUNK:
-        places = chunks.corners(shape, dataset.chunks)
-        return (tuple(slice(i, i + step) for i, step in zip(place, dataset.chunks)) for place in places)
-    step = rows * max(1, BLOCK // slab)
-    return ((slice(i, i + step),) for i in range(0, shape[0], step))
+    """Selections that together are the whole array, each of about one block, and whole chunks where it has chunks."""
+    # of a part of a chunk, HDF5 would unpack the whole each time
+    return _boxes(dataset.shape, dataset.chunks or (1,) * len(dataset.shape), dataset.dtype.itemsize)
 
 
-def _boxes(shape: Tuple[int, ...], itemsize: int) -> Iterator[Tuple[slice, ...]]:
-    """Consecutive parts of an array, of one block at most."""
-    row = chunks.bytes_of(shape[1:], itemsize)
+def _boxes(shape: Tuple[int, ...], steps: Tuple[int, ...], itemsize: int) -> Iterator[Tuple[slice, ...]]:
+    """Consecutive parts of an array, of one block at most where a step in each direction is no more."""
+    row = chunks.bytes_of((steps[0],) + shape[1:], itemsize)
     if row > BLOCK and len(shape) > 1:
-        for i in range(shape[0]):
-            for rest in _boxes(shape[1:], itemsize):
-                yield (slice(i, i + 1),) + rest
+        for i in range(0, shape[0], steps[0]):
+            for rest in _boxes(shape[1:], steps[1:], itemsize * steps[0]):
+                yield (slice(i, i + steps[0]),) + rest
         return
-    step = max(1, BLOCK // row)
+    step = steps[0] * max(1, BLOCK // row)
     for i in range(0, shape[0], step):
         yield (slice(i, i + step),)
 
@@ -509,6 +507,7 @@ def open_source(path: str) -> Iterator[Source]:
     _check_signature(path)
     handle = _open_for_reading(path)
     try:
+        _limit_cache(handle)
         yield Source(path, handle)
         _check_unchanged(path, before)
     except UnparallelError as error:
@@ -554,9 +553,16 @@ def _open_for_reading(path: str) -> Any:
         raise _opening_error(error) from error
 
 
+def _limit_cache(handle: Any) -> None:
+    config = handle.id.get_mdc_config()
+    config.set_initial_size = True
+    config.initial_size = config.min_size = config.max_size = STRUCTURE_CACHE
+    handle.id.set_mdc_config(config)
+
+
 def _opened(path: str) -> Any:
     """The open file; without HDF5's lock where the file system knows none."""
-    options = {"rdcc_nbytes": chunks.LARGEST_CHUNK}  # a smaller cache would unpack a large chunk again and again
+    options = {"rdcc_nbytes": 0}  # no cache of unpacked chunks, since each is read once, and whole
     try:
         return h5py.File(path, "r", **options)
     except OSError as error:
@@ -646,6 +652,7 @@ class Target:
         self.handle = handle
         self.source = source
         self._disk = disk
+        self._sync: Optional[Sync] = None
         self._links = h5py.h5p.create(h5py.h5p.LINK_CREATE)
         self._links.set_create_intermediate_group(True)
         # Keras gives arrays no attributes: whatever hangs on one is not part of the model
@@ -726,6 +733,25 @@ class Target:
             dataset[part] = np.where(np.isfinite(values), values, values.dtype.type(neutral))
         self._disk.check()
 
+    def close(self) -> None:
+        """Finish the file, and start to bring it to disk."""
+        self.handle.close()
+        self._sync = self._disk.sync()
+
+    def wait(self) -> None:
+        """Wait until the disk has all of the file.
+
+        Raises
+        ------
+        WriteError
+            The disk refused some of it.
+        """
+        assert self._sync is not None
+        try:
+            self._sync.wait()
+        except OSError as error:
+            raise _write_error(self._disk.path, error) from error
+
     def copy_group(self, source_path: str, path: str, lists: Sequence[str]) -> None:
         """Copy the arrays at any depth below a group and its list attributes of these names, and nothing else.
 
@@ -759,16 +785,18 @@ def partial_name(target: str) -> str:
 
 @contextlib.contextmanager
 def new_file(partial: str, source: Source) -> Iterator[Target]:
-    """An HDF5 file at `partial`, on disk to the last byte when the block ends."""
+    """An HDF5 file at `partial`, whole when the block ends; its `wait` tells when it is on disk."""
     disk: Optional[Disk] = None
     try:
         disk = Disk(partial)
         handle = h5py.File(disk, "w", libver="earliest")
         try:
-            yield Target(handle, source, disk)
+            _limit_cache(handle)
+            target = Target(handle, source, disk)
+            yield target
+            target.close()
         finally:
             handle.close()
-        disk.sync()
     except HDF5_ERRORS as error:
         problem = disk.problem if disk is not None and disk.problem is not None else error
         if isinstance(problem, HDF5_ERRORS):
