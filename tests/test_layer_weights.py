@@ -263,6 +263,14 @@ def test_unknown_class_does_not_swallow_what_is_missing_elsewhere():
         split(topology(dense("d1"), odd("odd"), dense("d2")), refs("d1/kernel:4,4 d1/bias:4 odd/gain:4 d2/kernel:4,4"))
 
 
+def test_unknown_classes_get_names_counted_anew_only_without_gaps():
+    # by the flags `gain:4` is for the first of them; a count of 20 more, as of the kernel, would make it the second's
+    net = topology(odd("dense_1"), odd("dense_2", trainable=False), dense("dense_4", use_bias=False))
+    assert dealt(net, refs("dense_21/gain:4 dense_24/kernel:4,4"))["dense_1"] == "dense_21/gain"
+    with pytest.raises(WeightsError, match="counted with gaps"):
+        split(net, refs("dense_22/gain:4 dense_24/kernel:4,4"))
+
+
 # -- the table --------------------------------------------------------------------------------------------
 
 

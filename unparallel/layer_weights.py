@@ -341,6 +341,7 @@ def _judge(pairs: Sequence[Tuple[_Node, WeightRef]], known: FrozenSet[str]) -> _
     certain = True
     groups: Dict[str, Dict[int, int]] = {}
     renumbered: Set[str] = set()
+    unknown: Set[str] = set()
     twins = _shared_names({id(leaf): leaf for leaf, _ in pairs}.values())
     for leaf, ref in pairs:
         named = claims(ref.name, known)
@@ -351,9 +352,11 @@ def _judge(pairs: Sequence[Tuple[_Node, WeightRef]], known: FrozenSet[str]) -> _
             groups.setdefault(base, {})[number] = other
             if not own:
                 renumbered.add(base)
+                if not leaf.specs:
+                    unknown.add(base)
         if named and not own:
             strange.setdefault(base if base == word else "", _named_after_another(leaf, ref, named))
-    return _Verdict(_renumbering(strange, groups, renumbered) or ("" if certain else _mixed(pairs)), certain)
+    return _Verdict(_renumbering(strange, groups, renumbered, unknown) or ("" if certain else _mixed(pairs)), certain)
 
 
 def _mixed(pairs: Sequence[Tuple[_Node, WeightRef]]) -> str:
@@ -383,15 +386,23 @@ def _counted(ref: WeightRef, leaf: _Node) -> Tuple[str, int]:
     return stem(prefix if "/" in leaf.name else prefix.rpartition("/")[2])
 
 
-def _renumbering(strange: Dict[str, str], groups: Dict[str, Dict[int, int]], renumbered: Set[str]) -> str:
-    """Automatic names may be counted anew, in order and in one direction; what else differs is an error."""
+def _renumbering(
+    strange: Dict[str, str], groups: Dict[str, Dict[int, int]], renumbered: Set[str], unknown: Set[str]
+) -> str:
+    """Automatic names may be counted anew, in order and in one direction; what else differs is an error.
+
+    Where layers of `unknown` classes are among them, nothing but the count tells whose a weight is: no gaps then.
+    """
     for base in sorted(renumbered):
         row = sorted(groups[base].items())
         ordered = all(a[1] < b[1] for a, b in zip(row, row[1:]))
         one_way = all(new < old for old, new in row) or all(new > old for old, new in row)
-        if not (ordered and (one_way or base not in strange)):
-            clash = "the weights named %s, %s_1, ... come in another order than the layers" % (base, base)
-            return strange.get(base, clash)
+        even = base not in unknown or len({new - old for old, new in row}) == 1
+        if not (ordered and even and (one_way or base not in strange)):
+            how = "come in another order than the layers"
+            if ordered:
+                how = "are counted with gaps that the layers do not have"
+            return strange.get(base, "the weights named %s, %s_1, ... %s" % (base, base, how))
         strange.pop(base, None)
     return next(iter(strange.values()), "")
 
