@@ -16,7 +16,7 @@ from typing import Any, Optional
 # What file systems answer that know no fsync of folders.
 NO_FOLDER_SYNC = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS, errno.EBADF)
 # From so many bytes on, the disk begins while the rest is still being written.
-EARLY = 2**27
+EARLY = 2**25
 # Seconds between two times that it is told of what came since.
 PAUSE = 0.01
 

@@ -13,7 +13,7 @@ import errno
 import os
 import re
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 import h5py
 import numpy as np
@@ -419,19 +419,19 @@ def _checked_array(path: str, dataset: Any, stored: int, file_size: int) -> Arra
     if kind.committed() or _holds_references(kind):
         raise HostileFileError("%s holds references or a type of its own" % path, HOSTILE)
     shape = tuple(map(int, dataset.shape or ()))
-    dtype = _numeric_type(kind)
-    if dtype is None:
+    number = _FLOAT32 if kind.equal(h5py.h5t.IEEE_F32LE) else _number(kind)
+    if number is None:
         return Array(shape, "", 0, "holds no numbers")
-    size = chunks.bytes_of(shape, dtype.itemsize)
+    size = chunks.bytes_of(shape, number.size)
     problem = ""
     if layout == h5py.h5d.CHUNKED:
-        problem = chunks.problem(shape, plist.get_chunk(), dtype.itemsize, stored, filters)
+        problem = chunks.problem(shape, plist.get_chunk(), number.size, stored, filters)
     elif stored != size or size > file_size:
         problem = "claims %d bytes, the file holds %d for it" % (size, min(stored, file_size))
     offset = dataset.get_offset() if layout == h5py.h5d.CONTIGUOUS else None
     if offset is not None and offset + size > file_size:
         problem = problem or "lies beyond the end of the file"
-    return Array(shape, dtype.name, size, problem, dtype.str, offset)
+    return Array(shape, number.name, size, problem, number.code, offset)
 
 
 def _holds_references(kind: Any) -> bool:
@@ -443,14 +443,20 @@ def _holds_references(kind: Any) -> bool:
     return isinstance(kind, h5py.h5t.TypeReferenceID)
 
 
-# What nearly all weights are: to compare types is cheaper than to have h5py translate one.
-_FLOAT32 = (h5py.h5t.IEEE_F32LE, np.dtype("<f4"))
+class _Number(NamedTuple):
+    """A type of plain numbers: numpy's name and code for it, and the bytes of one."""
+
+    name: str
+    code: str
+    size: int
 
 
-def _numeric_type(kind: Any) -> "Optional[np.dtype[Any]]":
-    """The numpy type of plain numbers; None for texts and the like."""
-    if kind.equal(_FLOAT32[0]):
-        return _FLOAT32[1]
+# What nearly all weights are: to compare types is cheaper than to have one translated.
+_FLOAT32 = _Number("float32", "<f4", 4)
+
+
+def _number(kind: Any) -> Optional[_Number]:
+    """The type as numpy has it; None for texts and the like."""
     try:
         dtype = np.dtype(kind.dtype)
     except (TypeError, ValueError):  # a type that numpy lacks
@@ -459,7 +465,9 @@ def _numeric_type(kind: Any) -> "Optional[np.dtype[Any]]":
     if plain and not kind.equal(h5py.h5t.py_create(dtype)):
         return None  # a damaged type passes for the nearest that numpy has
     # bfloat16 is stored as bytes of no kind; a record is no number
-    return dtype if dtype.kind in "biufcV" and not dtype.hasobject and not dtype.fields else None
+    if dtype.kind not in "biufcV" or dtype.hasobject or dtype.fields:
+        return None
+    return _Number(dtype.name, dtype.str, dtype.itemsize)
 
 
 def array_blocks(dataset: Any) -> Iterator[bytes]:
@@ -661,11 +669,12 @@ class Target:
 
     def group(self, path: str) -> None:
         """Make a group, with those above it; one that is there already stays."""
-        name = path.encode("utf-8")
-        if path.isascii() and name not in self.handle.id:
-            h5py.h5g.create(self.handle.id, name, lcpl=self._links)
-        else:
-            self.handle.require_group(path)
+        # to ask first whether it is there costs twice as much as to make it
+        with contextlib.suppress(ValueError):
+            if path.isascii():
+                h5py.h5g.create(self.handle.id, path.encode("utf-8"), lcpl=self._links)
+                return
+        self.handle.require_group(path)
 
     def set_names(self, path: str, name: str, items: Sequence[str], fixed: bool = True) -> None:
         """A list attribute as Keras writes it: split, and then of fixed-length texts, above 64,512 bytes.
