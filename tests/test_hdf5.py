@@ -171,6 +171,23 @@ def test_the_new_file_follows_the_umask(path, tmp_path):
     assert os.stat(str(tmp_path / "new.h5")).st_mode & 0o777 == 0o640
 
 
+@pytest.mark.parametrize(("length", "least"), [(20, 2**20), (200_000, 10 * 200_000)])
+def test_the_names_of_a_group_fit_into_memory_and_little_else_is_kept(path, tmp_path, length, least):
+    # to HDF5 they are one piece, which it reads or writes again with each name if it cannot keep it
+    names = [str(number) + "x" * length for number in range(10)]
+    with h5py.File(path, "w") as handle:
+        handle.attrs["model_config"] = "x" * 2**22  # a large piece too, but looked at once
+        for name in names:
+            handle.create_group(name)
+    with hdf5.open_source(path) as source, hdf5.new_file(str(tmp_path / "new.h5"), source) as target:
+        target.copy_attribute("/", "/", "model_config")
+        for name in names:
+            assert not source.has_attribute(name, "weight_names")
+            target.group(name)
+        for handle in (source.handle, target.handle):
+            assert least <= handle.id.get_mdc_size()[0] <= max(2**20, 4 * least)
+
+
 def test_a_type_that_only_looks_like_one_of_numpys_is_no_weight(path):
     kind = h5py.h5t.IEEE_F32LE.copy()
     kind.set_norm(h5py.h5t.NORM_NONE)

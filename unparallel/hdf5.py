@@ -37,8 +37,9 @@ MOST_OBJECTS = 300_000
 DEEPEST_GROUP = 64
 MOST_PATH_BYTES = 48 * 2**20
 BLOCK = 2**20
-# Bytes of an open file's structure that HDF5 keeps in memory: left to itself, it takes up to 32 MiB, to no use here.
+# Bytes of an open file's structure that HDF5 keeps in memory, and the most where a single piece is larger.
 STRUCTURE_CACHE = 2**20
+LARGEST_CACHE = 2**26
 # Two of these, one of each file, stay in a core's cache while they are compared and scanned.
 STORED_BLOCK = 2**18
 # What h5py raises for damaged files, over its versions.
@@ -189,6 +190,7 @@ class Source:
         if not self.has_attribute(path, name):
             return None
         value = self._attribute(path, name)
+        _limit_cache(self.handle)  # a config is a large piece
         if isinstance(value, np.ndarray) and value.size == 1:
             value = value.reshape(-1)[0]
         if not isinstance(value, (str, bytes)):
@@ -562,9 +564,18 @@ def _open_for_reading(path: str) -> Any:
 
 
 def _limit_cache(handle: Any) -> None:
+    """Take HDF5's cache back to its least; it grows again for large pieces, and for nothing else.
+
+    By itself it takes up to 32 MiB, for what is looked at once.  All names in a group are one piece, which would be
+    read or written again with every name if it found no room.
+    """
     config = handle.id.get_mdc_config()
     config.set_initial_size = True
-    config.initial_size = config.min_size = config.max_size = STRUCTURE_CACHE
+    config.initial_size = config.min_size = STRUCTURE_CACHE
+    config.max_size = LARGEST_CACHE
+    # not by the share of what is found in it, but for a piece that is larger than all of it
+    config.incr_mode = config.decr_mode = 0
+    config.flash_threshold = 1.0
     handle.id.set_mdc_config(config)
 
 
@@ -712,6 +723,7 @@ class Target:
         data = value.encode("utf-8")
         dtype = _text_type(self.source, like, data) if like else h5py.string_dtype(charset)
         self.handle[path].attrs.create(name, data, shape=(), dtype=dtype)
+        _limit_cache(self.handle)
 
     def copy_attribute(self, source_path: str, path: str, name: str) -> None:
         """Carry a scalar text attribute over, type and all; one that is absent stays absent."""
