@@ -190,7 +190,8 @@ class Source:
         if not self.has_attribute(path, name):
             return None
         value = self._attribute(path, name)
-        _limit_cache(self.handle)  # a config is a large piece
+        with reading():
+            _limit_cache(self.handle)  # a config is a large piece
         if isinstance(value, np.ndarray) and value.size == 1:
             value = value.reshape(-1)[0]
         if not isinstance(value, (str, bytes)):
@@ -517,7 +518,8 @@ def open_source(path: str) -> Iterator[Source]:
     _check_signature(path)
     handle = _open_for_reading(path)
     try:
-        _limit_cache(handle)
+        with reading():
+            _limit_cache(handle)
         yield Source(path, handle)
         _check_unchanged(path, before)
     except UnparallelError as error:
