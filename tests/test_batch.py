@@ -422,7 +422,7 @@ def test_a_run_that_is_stopped_leaves_no_litter(tmp_path, name, exit_code):
     start = time.monotonic()
     process.send_signal(getattr(signal, name))
     code, _, err = trees.finished(process)
-    assert time.monotonic() - start < 30
+    assert time.monotonic() - start < 10
     assert code == exit_code
     assert "of 248 files are done" in err
     assert "Traceback" not in err
@@ -438,7 +438,7 @@ def test_closing_the_generator_stops_the_run(tmp_path):
     next(work)
     start = time.monotonic()
     work.close()
-    assert time.monotonic() - start < 20
+    assert time.monotonic() - start < 5
     made = trees.contents(tmp_path / "clean")
     time.sleep(0.5)
     assert trees.contents(tmp_path / "clean") == made

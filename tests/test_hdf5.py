@@ -188,6 +188,13 @@ def test_the_names_of_a_group_fit_into_memory_and_little_else_is_kept(path, tmp_
             assert least <= handle.id.get_mdc_size()[0] <= max(2**20, 4 * least)
 
 
+def test_little_is_kept_from_the_start(path, tmp_path):
+    with h5py.File(path, "w") as handle:
+        assert handle.id.get_mdc_size()[0] > 2**20  # by itself HDF5 begins with more
+    with hdf5.open_source(path) as source, hdf5.new_file(str(tmp_path / "new.h5"), source) as target:
+        assert [handle.id.get_mdc_size()[0] for handle in (source.handle, target.handle)] == [2**20, 2**20]
+
+
 def test_a_type_that_only_looks_like_one_of_numpys_is_no_weight(path):
     kind = h5py.h5t.IEEE_F32LE.copy()
     kind.set_norm(h5py.h5t.NORM_NONE)

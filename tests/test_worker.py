@@ -130,7 +130,7 @@ def test_time_is_limited():
     start = time.monotonic()
     with pytest.raises(WorkerError, match="took longer than 0.3 seconds"):
         worker.isolated(sleep, 60, timeout=0.3)
-    assert time.monotonic() - start < 30
+    assert time.monotonic() - start < 10
     assert worker.isolated(give_back, 3, timeout=10) == 3
 
 

@@ -422,7 +422,7 @@ def _checked_array(path: str, dataset: Any, stored: int, file_size: int) -> Arra
     if kind.committed() or _holds_references(kind):
         raise HostileFileError("%s holds references or a type of its own" % path, HOSTILE)
     shape = tuple(map(int, dataset.shape or ()))
-    number = _FLOAT32 if kind.equal(h5py.h5t.IEEE_F32LE) else _number(kind)
+    number = _number(kind)
     if number is None:
         return Array(shape, "", 0, "holds no numbers")
     size = chunks.bytes_of(shape, number.size)
@@ -460,6 +460,8 @@ _FLOAT32 = _Number("float32", "<f4", 4)
 
 def _number(kind: Any) -> Optional[_Number]:
     """The type as numpy has it; None for texts and the like."""
+    if kind.equal(h5py.h5t.IEEE_F32LE):
+        return _FLOAT32
     try:
         dtype = np.dtype(kind.dtype)
     except (TypeError, ValueError):  # a type that numpy lacks
@@ -673,7 +675,7 @@ class Target:
         self.handle = handle
         self.source = source
         self._disk = disk
-        self._sync: Optional[Sync] = None
+        self.sync: Optional[Sync] = None
         self._links = h5py.h5p.create(h5py.h5p.LINK_CREATE)
         self._links.set_create_intermediate_group(True)
         # Keras gives arrays no attributes: whatever hangs on one is not part of the model
@@ -756,11 +758,6 @@ class Target:
             dataset[part] = np.where(np.isfinite(values), values, values.dtype.type(neutral))
         self._disk.check()
 
-    def close(self) -> None:
-        """Finish the file, and start to bring it to disk."""
-        self.handle.close()
-        self._sync = self._disk.sync()
-
     def wait(self) -> None:
         """Wait until the disk has all of the file.
 
@@ -769,9 +766,9 @@ class Target:
         WriteError
             The disk refused some of it.
         """
-        assert self._sync is not None
+        assert self.sync is not None
         try:
-            self._sync.wait()
+            self.sync.wait()
         except OSError as error:
             raise _write_error(self._disk.path, error) from error
 
@@ -813,13 +810,13 @@ def new_file(partial: str, source: Source) -> Iterator[Target]:
     try:
         disk = Disk(partial)
         handle = h5py.File(disk, "w", libver="earliest")
+        target = Target(handle, source, disk)
         try:
             _limit_cache(handle)
-            target = Target(handle, source, disk)
             yield target
-            target.close()
         finally:
             handle.close()
+        target.sync = disk.sync()
     except HDF5_ERRORS as error:
         problem = disk.problem if disk is not None and disk.problem is not None else error
         if isinstance(problem, HDF5_ERRORS):
