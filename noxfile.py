@@ -106,13 +106,13 @@ def batch(session):
 @nox.session(name="batch-long")
 def batch_long(session):
     """All of the batch tests: a thousand files, twenty kills (about five minutes)."""
-    _batch_tests(session, ["batch", "worker", "remote", "dask"], {"UNPARALLEL_LONG": "1"})
+    _batch_tests(session, ["run", "worker", "remote", "dask"], {"UNPARALLEL_LONG": "1"})
 
 
 def _batch_tests(session, names, env):
     # named here, aiobotocore is settled before the newest botocore that moto would take, and pip finds its way
     session.install("-e", ".[test,progress,dask,remote]", "aiobotocore", "moto[server]>=5")
-    session.run("pytest", *["tests/test_%s.py" % name for name in names], *session.posargs, env=env)
+    session.run("pytest", *["tests/jobs/test_%s.py" % name for name in names], *session.posargs, env=env)
 
 
 @nox.session
@@ -208,7 +208,7 @@ def _on_a_stack(stack):
     def legacy(session):
         need(session, PYTHON37, "3.7")
         session.install(*STACKS[stack], "networkx==2.6.3", "-e", ".[test]")
-        _run_on(session, stack, "tests/legacy")
+        _run_on(session, stack, "tests/live/legacy")
 
     legacy.__doc__ = "Live models of %s." % " and ".join(STACKS[stack][:2 if stack.startswith("k") else 1])
 
@@ -225,7 +225,7 @@ def modern(session):
     small = sys.platform == "linux" and os.uname().machine == "x86_64"
     session.install("tensorflow-cpu" if small else "tensorflow", "keras>=3", "-e", ".[test]")
     session.install("--no-deps", "tf_keras")
-    _run_on(session, "modern", "tests/modern")
+    _run_on(session, "modern", "tests/live/modern")
 
 
 def _run_on(session, stack, folder):

@@ -11,7 +11,7 @@ import h5py
 import numpy as np
 
 from tests.same import differences
-from unparallel.chunks import corners
+from unparallel.hdf5.chunks import corners
 
 FIXTURES = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "fixtures")
 

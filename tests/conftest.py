@@ -5,5 +5,7 @@ import os
 # These folders import a Keras; UNPARALLEL_STACK says which one is there.
 _STACK = os.environ.get("UNPARALLEL_STACK", "")
 collect_ignore = [
-    folder for folder in ("legacy", "modern") if (folder == "modern") != (_STACK == "modern") or not _STACK
+    os.path.join("live", folder)
+    for folder in ("legacy", "modern")
+    if (folder == "modern") != (_STACK == "modern") or not _STACK
 ]

@@ -16,8 +16,9 @@ import numpy as np
 import pytest
 
 import unparallel
-from unparallel import conversion, disk, hdf5
+from unparallel import conversion, hdf5
 from unparallel.errors import FileError, NotKerasError, TargetExistsError, VerificationError, WriteError
+from unparallel.hdf5 import disk
 
 from . import inject, tiny, trees
 from .processes import ROOT, run
@@ -335,7 +336,7 @@ def test_permissions(tmp_path, source):
 @injected
 @pytest.mark.parametrize("words", [["-o", "clean.h5"], []])
 def test_a_disk_that_cannot_be_read(tmp_path, source, words):
-    code = "import sys, unparallel.conversion, unparallel.slicers\n" + inject.code("pread64", errno.EIO)
+    code = "import sys, unparallel.conversion, unparallel.slices\n" + inject.code("pread64", errno.EIO)
     ran = run(source, *words, code=code + "from unparallel.cli import main; sys.exit(main(sys.argv[1:]))", cwd=tmp_path)
     assert ran.code == 1
     assert "Input/output error" in ran.err
@@ -359,7 +360,7 @@ def test_a_disk_that_fails_later(monkeypatch, source, folder):
 
 @injected
 def test_a_disk_that_cannot_be_synced(source, folder):
-    code = "import sys, unparallel.conversion, unparallel.slicers\n" + inject.code("fsync", errno.EIO)
+    code = "import sys, unparallel.conversion, unparallel.slices\n" + inject.code("fsync", errno.EIO)
     code += "from unparallel.cli import main; sys.exit(main(sys.argv[1:]))"
     ran = run(source, "-o", folder / "clean.h5", "--overwrite", code=code)
     assert ran.code == 1
@@ -370,7 +371,7 @@ def test_a_disk_that_cannot_be_synced(source, folder):
 @injected
 @pytest.mark.parametrize("number", [errno.EOPNOTSUPP, errno.ENOSYS, errno.ENOLCK, 524])
 def test_a_file_system_without_locks(tmp_path, source, number):
-    code = "import os, sys, unparallel.conversion, unparallel.slicers\n" + inject.code("flock", number)
+    code = "import os, sys, unparallel.conversion, unparallel.slices\n" + inject.code("flock", number)
     code += "from unparallel.cli import main\n"
     code += "before = dict(os.environ); code = main(sys.argv[1:]); assert os.environ == before; sys.exit(code)"
     ran = run(source, "-o", tmp_path / "clean.h5", code=code)

@@ -23,7 +23,7 @@ from . import tiny
 from .processes import ROOT, run
 
 FIXTURES = os.path.join(ROOT, "fixtures")
-DATA = os.path.join(ROOT, "tests", "data", "bytecode.json")
+DATA = os.path.join(ROOT, "tests", "slices", "data", "bytecode.json")
 
 
 @pytest.fixture

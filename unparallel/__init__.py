@@ -6,33 +6,33 @@ Names are imported when they are first used, so that `unparallel --help` need no
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, List
 
+from ._version import __version__ as __version__
+
 if TYPE_CHECKING:
-    from .batch import convert_many
-    from .batches import full_batches
-    from .checkpoint import TemplateCheckpoint, load_template, save_template
     from .conversion import Conversion, Inspection, convert, inspect
     from .errors import AlreadySingleError, NotParallelError, UnparallelError, UnparallelWarning
-    from .live import extract_template
-    from .outcome import Outcome
-
-__version__ = "0.1.0"
+    from .jobs.outcome import Outcome
+    from .jobs.run import convert_many
+    from .live.batches import full_batches
+    from .live.checkpoint import TemplateCheckpoint, load_template, save_template
+    from .live.template import extract_template
 
 _HOMES = {
     "AlreadySingleError": "errors",
     "Conversion": "conversion",
     "Inspection": "conversion",
     "NotParallelError": "errors",
-    "Outcome": "outcome",
-    "TemplateCheckpoint": "checkpoint",
+    "Outcome": "jobs.outcome",
+    "TemplateCheckpoint": "live.checkpoint",
     "UnparallelError": "errors",
     "UnparallelWarning": "errors",
     "convert": "conversion",
-    "convert_many": "batch",
-    "extract_template": "live",
-    "full_batches": "batches",
+    "convert_many": "jobs.run",
+    "extract_template": "live.template",
+    "full_batches": "live.batches",
     "inspect": "conversion",
-    "load_template": "checkpoint",
-    "save_template": "checkpoint",
+    "load_template": "live.checkpoint",
+    "save_template": "live.checkpoint",
 }
 
 __all__ = [

@@ -10,11 +10,11 @@ from typing import Any, Dict, Iterator, Optional, Tuple, Union
 
 from . import hdf5, keras_config, verify
 from .errors import FileError, NotParallelError, TargetExistsError, UnparallelError, VerificationError, WriteError
-from .health import NonFinite, Owner, label, listed, owners, refusal, reset_warning
-from .health import warnings as health_warnings
 from .model import ModelFile, element_count
 from .plan import Options, Plan, make_plan
 from .reader import read, strays
+from .weights.health import NonFinite, Owner, label, listed, owners, refusal, reset_warning
+from .weights.health import warnings as health_warnings
 from .writer import write
 
 StrPath = Union[str, "os.PathLike[str]"]

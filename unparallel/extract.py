@@ -13,9 +13,9 @@ from typing import Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 from . import keras_config
 from .errors import ConfigError, WeightsError
 from .graph import layer_order, reachable
-from .layer_weights import is_weightless, split
 from .match import Found, Match, NearMiss
 from .model import Layer, LayerWeights, TensorKey, Topology, WeightRef
+from .weights.assignment import is_weightless, split
 
 Path = Tuple[str, ...]
 Finder = Callable[[Topology, Path], Found]

@@ -14,11 +14,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
-from . import slicers
+from . import slices
 from .graph import CallKey, call_graph, call_of, in_order
 from .keras_config import replace_references, shape_of_input
-from .layer_weights import is_weightless
 from .model import Layer, TensorKey, Topology
+from .weights.assignment import is_weightless
 
 Tensors = Tuple[TensorKey, ...]
 
@@ -171,11 +171,11 @@ class _Search:
         values: Dict[TensorKey, Any] = {}
         for name, number in self.order:
             layer = self.topology.layer(name)
-            if not slicers.is_helper(layer):
+            if not slices.is_helper(layer):
                 continue
             call = layer.calls[number]
-            inputs = [values.get(key, slicers.Tensor(key)) for key in call.inputs]
-            for i, value in enumerate(slicers.evaluate(layer, call, inputs)):
+            inputs = [values.get(key, slices.Tensor(key)) for key in call.inputs]
+            for i, value in enumerate(slices.evaluate(layer, call, inputs)):
                 values[TensorKey(name, number, i)] = value
         return values
 
@@ -218,12 +218,12 @@ class _Search:
         for name, number in self.order:
             layer = self.topology.layer(name)
             parts = layer.calls[number].inputs
-            if len(parts) < 2 or not slicers.is_helper(layer):
+            if len(parts) < 2 or not slices.is_helper(layer):
                 continue
             # what flows in does not matter here, only that it is joined as it is and in this order
-            (value, *_) = slicers.evaluate(layer, layer.calls[number], [slicers.Tensor(key) for key in parts])
-            if isinstance(value, (slicers.Joined, slicers.Mean)) and _keys(value.parts) == parts:
-                kind = "mean" if isinstance(value, slicers.Mean) else "concatenate"
+            (value, *_) = slices.evaluate(layer, layer.calls[number], [slices.Tensor(key) for key in parts])
+            if isinstance(value, (slices.Joined, slices.Mean)) and _keys(value.parts) == parts:
+                kind = "mean" if isinstance(value, slices.Mean) else "concatenate"
                 found.append(Merge((name, number), kind, parts))
         return found
 
@@ -252,9 +252,9 @@ class _Search:
     def _parts_of_one(self, tensors: Tensors, proof: _Proof) -> bool:
         """Whether the tensors are the N parts of one batch; then they are recorded as slices."""
         values = [self.values.get(key) for key in tensors]
-        rows = [value for value in values if isinstance(value, slicers.Rows)]
+        rows = [value for value in values if isinstance(value, slices.Rows)]
         if len(rows) == len(tensors) and len({value.source for value in rows}) == 1:
-            reason = slicers.check_partition(rows)
+            reason = slices.check_partition(rows)
             if reason and self._bound_late(tensors):
                 return self._take_on_trust(
                     tensors,
@@ -265,7 +265,7 @@ class _Search:
             if reason:
                 raise _Broken("layers %s: %s" % (_names(tensors), reason))
             for part, (key, value) in enumerate(zip(tensors, rows)):
-                proof.slices[key] = Slice(key, value.source, part, "code", slicers.describe(value))
+                proof.slices[key] = Slice(key, value.source, part, "code", slices.describe(value))
             return True
         return self._looks_cut(tensors, values, proof)
 
@@ -277,7 +277,7 @@ class _Search:
         sources = {call_of(self.graph, key[:2]).inputs[0] for key in tensors}
         if len(sources) != 1:
             return False
-        if any(isinstance(value, slicers.Rows) for value in values):
+        if any(isinstance(value, slices.Rows) for value in values):
             raise _Broken("layers %s: some of these slices do something else than the others" % _names(tensors))
         return self._take_on_trust(tensors, proof, self._unknown_slice(tensors[0], values[0]))
 
@@ -318,11 +318,11 @@ class _Search:
         layer = self.topology.layer(key.layer)
         if layer.submodel is not None or len(call_of(self.graph, key[:2]).inputs) != 1 or not self.weightless(layer):
             return None
-        return slicers.looks_like_slice(layer, layer.calls[key.call])
+        return slices.looks_like_slice(layer, layer.calls[key.call])
 
     def _unknown_slice(self, key: TensorKey, value: Any) -> str:
         detail = ""
-        if isinstance(value, slicers.Unknown):
+        if isinstance(value, slices.Unknown):
             used = ", ".join(value.names[:6])
             detail = ": function %r%s; %s" % (value.function, " uses " + used if used else "", value.reason)
         return "layer %r looks like a slice of the batch, but what it does is not known%s" % (key.layer, detail)
@@ -368,7 +368,7 @@ class _Search:
             if layer.submodel is not None:
                 inner = layer.submodel.outputs[key.tensor] if key.tensor < len(layer.submodel.outputs) else None
                 layer = layer.submodel.layer(inner.layer) if inner else layer
-            if not slicers.shape_is_scalar(layer):
+            if not slices.shape_is_scalar(layer):
                 raise _Broken("%r averages replicas whose results are not provably single numbers" % merge.call[0])
 
     # -- what is around it
@@ -418,11 +418,11 @@ class _Search:
                 return None
             tensor = TensorKey(readers[0][0], readers[0][1], 0)
             value = self.values.get(tensor)
-            if not isinstance(value, slicers.Rows) or slicers.check_partition([value]):
+            if not isinstance(value, slices.Rows) or slices.check_partition([value]):
                 return None
             if self._looks_like_slice(tensor) != (0, 1):
                 return None
-            pieces.append(Slice(tensor, key, 0, "code", slicers.describe(value)))
+            pieces.append(Slice(tensor, key, 0, "code", slices.describe(value)))
         inside = {piece.tensor[:2] for piece in pieces}
         if not pieces or any(key[:2] in inside for key in self.topology.outputs):
             return None
@@ -435,14 +435,14 @@ class _Search:
 
     def _is_slice_like(self, key: TensorKey) -> bool:
         value = self.values.get(key)
-        if isinstance(value, slicers.Rows):
-            return bool(slicers.check_partition([value]))
+        if isinstance(value, slices.Rows):
+            return bool(slices.check_partition([value]))
         piece = self._looks_like_slice(key)
         return piece is not None and piece[1] > 1
 
     def _whole_copies(self) -> List[TensorKey]:
         """Lambdas that hand one batch on whole, two or more of them: replicas that all see everything."""
-        whole = [key for key in self._first_outputs() if isinstance(self.values.get(key), slicers.Rows)]
+        whole = [key for key in self._first_outputs() if isinstance(self.values.get(key), slices.Rows)]
         sources = [self.values[key].source for key in whole]
         count = Counter(sources)
         return [key for key, source in zip(whole, sources) if count[source] > 1]
@@ -451,7 +451,7 @@ class _Search:
         """Slices that no merge answers to: a wrapper whose other replicas are not in the file."""
         for key in self.cut:
             value = self.values.get(key)
-            what = slicers.describe(value) if isinstance(value, slicers.Rows) else "what looks like a part of the batch"
+            what = slices.describe(value) if isinstance(value, slices.Rows) else "what looks like a part of the batch"
             return [NearMiss("layer %r takes %s, and nothing joins the parts again" % (key.layer, what), 0)]
         return []
 

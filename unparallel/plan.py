@@ -9,17 +9,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from . import keras_config, match
-from .errors import (
-    AlreadySingleError,
-    ConfigError,
-    NeedsArchitectureError,
-    NotParallelError,
-    WeightsError,
-)
+from .errors import AlreadySingleError, ConfigError, NeedsArchitectureError, NotParallelError, WeightsError
 from .extract import Cleaned, Placed, clean, deal
-from .layer_weights import is_weightless, split
 from .model import Json, Layer, LayerWeights, ModelFile, Topology, saved_layers
-from .weight_names import ASSUMPTION, split_by_names
+from .weights.assignment import is_weightless, split
+from .weights.names import ASSUMPTION, split_by_names
 
 ARCHITECTURE = "--architecture FILE (to_json() of the template or of the parallel model) settles it"
 NAMED_BY_OUTPUT = ("loss", "metrics", "weighted_metrics", "loss_weights", "sample_weight_mode")
@@ -257,7 +251,7 @@ def _code_versions(config: Json) -> Iterator[str]:
     Keras marks a marshalled function by a key of its own (`function_type`, `output_shape_type`, `mode_type` are
     "lambda"), and newer Keras by a class name.
     """
-    from .slicers import code_of
+    from .slices import code_of
 
     stack = [config]
     while stack:

@@ -9,9 +9,9 @@ import numpy as np
 from . import keras_config
 from .errors import VerificationError
 from .hdf5 import Source, library_versions
-from .health import NonFinite, mended
 from .model import LayerWeights, ModelFile, WeightRef, element_count
 from .reader import OPTIMIZER_WEIGHTS, read
+from .weights.health import NonFinite, mended
 
 RETRY = "please report this, with what `unparallel --version` prints, and HDF5 %s" % library_versions()["hdf5"]
 

@@ -1,0 +1,316 @@
+"""The command for many files: its arguments, progress, last table and exit codes; `batch` does the work."""
+
+import argparse
+import contextlib
+import os
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Sequence
+
+from ..errors import UnparallelError
+from .text import complain, printable, size_text
+
+# `unparallel --help` and a file by itself need not wait for what only many files need
+if TYPE_CHECKING:
+    from ..jobs.outcome import Outcome
+
+UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+FILE_SUFFIXES = (".h5", ".hdf5", ".hdf")
+
+
+class Stopped(BaseException):
+    """The user or the job system ends the run."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.exit_code = 128 + number
+
+
+def run(options: argparse.Namespace) -> int:
+    """Convert what the options name.
+
+    Returns
+    -------
+    int
+        0 all done, 1 something failed or was refused, 2 usage, 128 + N stopped by signal N.
+    """
+    outcomes: List[Outcome] = []
+    total = 0
+    try:
+        with signals(), contextlib.ExitStack() as stack:
+            batch = _prepared(options, stack)
+            total = batch.total
+            work = stack.enter_context(contextlib.closing(batch.run()))
+            show = stack.enter_context(_progress(options, total))
+            for outcome in work:
+                outcomes.append(outcome)
+                show(outcome)
+    except Stopped as stop:
+        _say_stopped(outcomes, total)
+        return stop.exit_code
+    except UnparallelError as error:
+        complain(error)
+        return error.exit_code
+    _print_end(options, batch, outcomes)
+    return 1 if any(_is_bad(outcome, options.strict) for outcome in outcomes) else 0
+
+
+def is_wanted(options: argparse.Namespace) -> bool:
+    """Whether the options are for many files; one file keeps to its own road."""
+    flags = (options.files_from, options.jobs, options.timeout, options.memory, options.report, options.dask)
+    if len(options.sources) != 1 or any(flag is not None for flag in flags):
+        return True
+    (only,) = options.sources
+    if options.output is None:
+        return False
+    if "://" in only or "://" in options.output:
+        return True
+    if os.path.isdir(only):  # for a SavedModel, the road for one file has words
+        return not os.path.exists(os.path.join(only, "saved_model.pb"))
+    return any(char in only for char in "*?[") and not os.path.lexists(only)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the flags for many files."""
+    group = parser.add_argument_group("many files", "several sources, patterns and folders; TARGET is a folder then")
+    group.add_argument("--files-from", metavar="LIST", help="more sources, one a line (- for standard input)")
+    group.add_argument("-j", "--jobs", metavar="N", type=_positive, help="files at a time (1)")
+    group.add_argument("--timeout", metavar="SECONDS", type=_seconds, help="the longest that a file may take (3600)")
+    group.add_argument(
+        "--memory", metavar="SIZE", type=_bytes, help="the most memory a file may take, such as 4G (a fair share)"
+    )
+    group.add_argument(
+        "--report", metavar="FILE", help="write what became of each file, as JSON; the next run reads it"
+    )
+    group.add_argument("--dask", metavar="ADDRESS", help="run on the dask cluster with that scheduler")
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be 1 or more")
+    return number
+
+
+def _seconds(text: str) -> float:
+    number = float(text)
+    if not 0 < number < float("inf"):
+        raise argparse.ArgumentTypeError("must be more than 0 seconds")
+    return number
+
+
+def _bytes(text: str) -> int:
+    import re
+
+    found = re.fullmatch(r"([0-9.]+) *([kmgt]?i?)b?", text.strip().lower())
+    try:
+        size = float(found.group(1)) * UNITS[found.group(2)] if found else 0.0
+    except (ValueError, KeyError):
+        size = 0.0
+    if size < 1:
+        raise argparse.ArgumentTypeError("%r is no size; 500M and 4G are" % text)
+    return int(size)
+
+
+def _prepared(options: argparse.Namespace, stack: contextlib.ExitStack) -> Any:
+    """The batch that the options describe; what it needs is closed with the stack."""
+    from ..jobs import run, sources
+
+    listed = sources.read_list(options.files_from) if options.files_from is not None else []
+    executor = stack.enter_context(run.dask_executor(options.dask)) if options.dask is not None else None
+    return run.Batch(
+        options.sources,
+        options.output,
+        listed=listed,
+        exact=_is_exact(options),
+        executor=executor,
+        jobs=options.jobs or 1,
+        timeout=options.timeout or run.TIMEOUT,
+        memory=options.memory,
+        overwrite=options.overwrite,
+        report=options.report,
+        **conversion_options(options),
+    )
+
+
+def _is_exact(options: argparse.Namespace) -> bool:
+    """Whether the target is the name for one URL's result (or one URL the target), as for a single local file."""
+    if len(options.sources) != 1 or options.files_from is not None:
+        return False
+    urls = [name for name in (options.sources[0], options.output) if "://" in name]
+    return bool(urls) and options.output.lower().endswith(FILE_SUFFIXES)
+
+
+def conversion_options(options: argparse.Namespace) -> Dict[str, Any]:
+    """The flags that say how a file is converted, as keywords of `convert` and `convert_many`."""
+    return {
+        "optimizer": not options.no_optimizer,
+        "weights_only": options.weights_only,
+        "verify": not options.no_verify,
+        "architecture": options.architecture,
+        "trust_slices": options.trust_slices,
+        "scan": not options.no_scan,
+        "strict": options.strict,
+        "reset_batchnorm": options.reset_batchnorm,
+    }
+
+
+@contextlib.contextmanager
+def signals() -> Iterator[None]:
+    """Turn the first signal to stop into `Stopped`; later ones must not disturb the tidying up."""
+    import signal
+    import threading
+
+    if threading.current_thread() is not threading.main_thread():  # a program that calls main() has its own ways
+        yield
+        return
+    names = ("SIGINT", "SIGTERM", "SIGHUP")
+    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    before = {number: signal.getsignal(number) for number in numbers}
+    ours = [number for number in numbers if before[number] not in (signal.SIG_IGN, None)]  # nohup ignores SIGHUP
+
+    caught: List[int] = []
+
+    def stop(number: int, _: Any) -> None:
+        caught.append(number)
+        for each in ours:
+            signal.signal(each, signal.SIG_IGN)
+        raise Stopped(number)
+
+    hook = getattr(sys, "unraisablehook", None)  # from Python 3.8 on
+
+    def quiet(lost: Any) -> None:
+        # raised in a finalizer, where Python reports it and goes on: it is raised again below
+        if hook is not None and not isinstance(lost.exc_value, Stopped):
+            hook(lost)
+
+    try:
+        if hook is not None:
+            sys.unraisablehook = quiet
+        for number in ours:
+            signal.signal(number, stop)
+        yield
+        if caught:  # it was raised in a function that C code called, and lost there
+            raise Stopped(caught[0])
+    except Exception:
+        if caught:  # or turned into an error of HDF5's
+            raise Stopped(caught[0]) from None
+        raise
+    finally:
+        for number in ours:
+            signal.signal(number, before[number])
+        if hook is not None:
+            sys.unraisablehook = hook
+
+
+# -- progress
+
+
+@contextlib.contextmanager
+def _progress(options: argparse.Namespace, total: int) -> Iterator[Any]:
+    """A function that shows an outcome: in a bar on a terminal, else as a line; not at all with -q or --json."""
+    bar = None if options.quiet or options.json else _bar(total)
+    if bar is None:
+        done: List[Outcome] = []
+
+        def line(outcome: "Outcome") -> None:
+            done.append(outcome)
+            if not options.quiet and not options.json:
+                print(printable("[%d/%d] %s" % (len(done), total, _line(outcome))), flush=True)
+
+        yield line
+        return
+    troubles: List[Outcome] = []
+
+    def step(outcome: "Outcome") -> None:
+        if not outcome.good:
+            troubles.append(outcome)
+            bar.set_postfix_str("%d not converted" % len(troubles), refresh=False)
+        bar.update()
+
+    with contextlib.closing(bar):
+        yield step
+
+
+def _bar(total: int) -> Optional[Any]:
+    """A progress bar; None where nobody would see it, or tqdm is not installed."""
+    if not sys.stderr.isatty():
+        return None
+    try:
+        tqdm = import_module("tqdm")
+    except ImportError:
+        return None
+    return tqdm.tqdm(total=total, unit="file", dynamic_ncols=True, file=sys.stderr)
+
+
+def _line(outcome: "Outcome") -> str:
+    from ..jobs.outcome import CONVERTED
+
+    text = "%-9s %s" % (outcome.status, _shown(outcome.source))
+    if outcome.status == CONVERTED:
+        sizes = "%s -> %s" % (size_text(outcome.bytes_before), size_text(outcome.bytes_after))
+        return "%s -> %s (%s, %.2f s)" % (text, _shown(outcome.target), sizes, outcome.seconds)
+    return "%s: %s" % (text, outcome.reason)
+
+
+def _shown(path: str) -> str:
+    """A path below the current folder as the user would type it."""
+    here = os.path.join(os.getcwd(), "")
+    return path[len(here) :] if path.startswith(here) and "://" not in path else path
+
+
+# -- the end
+
+
+def _print_end(options: argparse.Namespace, batch: Any, outcomes: "Sequence[Outcome]") -> None:
+    import json
+
+    if options.json:
+        print(json.dumps(batch.report.to_json(), indent=1))
+        return
+    needing = [outcome for outcome in outcomes if not outcome.good or outcome.warnings]
+    stream = sys.stderr if options.quiet else sys.stdout
+    if not options.quiet:
+        for text in _table(outcomes):
+            print(text)
+    needing.sort(key=lambda outcome: outcome.source)
+    if needing and not options.quiet:
+        print("\nthese need a person:")
+    for outcome in needing:
+        for text in _needs(outcome):
+            print(printable(text), file=stream)
+
+
+def _table(outcomes: "Sequence[Outcome]") -> List[str]:
+    """What happened, one line a status."""
+    from ..jobs.outcome import CONVERTED, SKIPPED, count
+
+    lines = ["", "%-10s %7s %11s %11s" % ("outcome", "files", "bytes", "clean")]
+    for status, number in count(outcomes).items():
+        of_it = [outcome for outcome in outcomes if outcome.status == status]
+        before = size_text(sum(outcome.bytes_before for outcome in of_it)) if of_it else ""
+        after = size_text(sum(outcome.bytes_after for outcome in of_it)) if status in (CONVERTED, SKIPPED) else ""
+        lines.append(("%-10s %7d %11s %11s" % (status, number, before, after if of_it else "")).rstrip())
+    return lines
+
+
+def _needs(outcome: "Outcome") -> List[str]:
+    """The lines on a file that somebody should look at."""
+    if outcome.good:
+        return ["warning   %s: %s" % (_shown(outcome.source), warning) for warning in outcome.warnings]
+    lines = ["%-9s %s: %s" % (outcome.status, _shown(outcome.source), outcome.reason)]
+    return lines + ["          hint: %s" % outcome.hint] if outcome.hint else lines
+
+
+def _say_stopped(outcomes: "Sequence[Outcome]", total: int) -> None:
+    from ..jobs.outcome import count
+
+    counts: Dict[str, int] = count(outcomes)
+    facts = ", ".join("%d %s" % (number, status) for status, number in counts.items() if number)
+    facts = " (%s)" % facts if facts else ""
+    print("\nstopped: %d of %d files are done%s" % (len(outcomes), total, facts), file=sys.stderr)
+    print("hint: the same command again goes on from here", file=sys.stderr)
+
+
+def _is_bad(outcome: "Outcome", strict: bool) -> bool:
+    return not outcome.good or (strict and bool(outcome.warnings))

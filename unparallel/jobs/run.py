@@ -1,0 +1,608 @@
+"""Many files: each an outcome, none a reason to stop.
+
+`convert_many` hands one job a file to an executor: threads here, or whatever the caller has (processes, a cluster).
+Wherever a job arrives, `run_job` has it done in that thread's own worker process, with limits, so one road leads
+through one job, eight jobs and a cluster, and a file that crashes the HDF5 library costs that file.
+A job finds out for itself whether it was done before: from the last run's report, or by comparing the target.
+"""
+
+import concurrent.futures as futures
+import contextlib
+import hashlib
+import json
+import math
+import os
+import platform
+import secrets
+import tempfile
+import time
+from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
+
+import networkx
+
+from .. import __version__, atomic, hdf5, verify
+from ..conversion import WeightCheck, convert, load_architecture
+from ..errors import (
+    AlreadySingleError,
+    FileError,
+    HostileFileError,
+    NotKerasError,
+    TargetExistsError,
+    UnparallelError,
+    VerificationError,
+    WorkerError,
+    WriteError,
+)
+from ..plan import Options, make_plan
+from ..reader import read
+from ..weights.health import refusal
+from . import remote, sources, worker
+from .outcome import CONVERTED, FAILED, REFUSED, SINGLE, SKIPPED, Outcome, Report
+from .sources import Found, StrPath
+
+# An unattended run must end: a file that takes longer than this hangs.
+TIMEOUT = 3600.0
+OPTIONS: Dict[str, Any] = {
+    "optimizer": True,
+    "weights_only": False,
+    "verify": True,
+    "architecture": None,
+    "trust_slices": False,
+    "scan": True,
+    "strict": False,
+    "reset_batchnorm": False,
+}
+# Another job may take an empty folder away between its making and its use.
+FOLDER_TRIES = 5
+
+
+@dataclass(frozen=True)
+class Job:
+    """One file to convert: all that a worker anywhere needs to know.
+
+    Parameters
+    ----------
+    source, target, root : str
+        Absolute paths or URLs; `root` is the folder of all targets.
+    named : bool
+        Whether the user named the source; what was found in a folder need not be a Keras file.
+    options : dict
+        Keywords for `convert`.
+    settings : str
+        Stands for those options that decide what is written.
+    overwrite : bool
+    record : Outcome, optional
+        What the last run's report says of this source.
+    timeout : float, optional
+        Seconds.
+    memory : int, optional
+        Bytes; None for a fair share of the machine's where `parts` jobs run at a time.
+    parts : int
+    run : str
+        Tells the jobs of this run from others.
+    """
+
+    source: str
+    target: str
+    root: str
+    named: bool
+    options: Dict[str, Any]
+    settings: str
+    overwrite: bool = False
+    record: Optional[Outcome] = None
+    timeout: Optional[float] = TIMEOUT
+    memory: Optional[int] = None
+    parts: int = 1
+    run: str = ""
+
+
+def convert_many(
+    sources: Union[StrPath, Iterable[StrPath]],
+    target: StrPath,
+    *,
+    executor: Optional[futures.Executor] = None,
+    jobs: int = 1,
+    timeout: Optional[float] = TIMEOUT,
+    memory: Optional[int] = None,
+    overwrite: bool = False,
+    report: Optional[StrPath] = None,
+    **options: Any,
+) -> Iterator[Outcome]:
+    """Convert many files, each on its own; one that cannot be converted stops nothing.
+
+    Parameters
+    ----------
+    sources : path, or iterable of path
+        Files, folders (every Keras HDF5 file below), patterns, fsspec URLs.
+    target : path
+        A folder or URL, made if need be; the layout below folders and wildcards is kept.
+    executor : concurrent.futures.Executor, optional
+        What runs the jobs: a pool of threads or processes, dask's `Client.get_executor()`.  The caller closes it.
+    jobs : int
+        Number of files at a time, without an executor.
+    timeout : float, optional
+        Seconds for one file; None for no limit.
+    memory : int, optional
+        Bytes for one file; a fair share of the machine's by default.
+    overwrite : bool
+        Convert again what is done, and replace whatever has a target's name.
+    report : path, optional
+        A JSON file: what happened, kept up to date, and what the next run skips by.
+    **options
+        `optimizer`, `weights_only`, `verify`, `architecture`, `trust_slices`, `scan`, `strict`, `reset_batchnorm`:
+        as for `convert`.
+
+    Yields
+    ------
+    Outcome
+        One for each source, as they are done.  Closing the generator stops the run.
+
+    Raises
+    ------
+    UnparallelError
+        The target is no folder, or the architecture or the old report cannot be read.  Sources raise nothing:
+        what is wrong with them is in their outcomes.
+
+    Examples
+    --------
+    >>> import unparallel
+    >>> for outcome in unparallel.convert_many("runs", "clean", jobs=4):     # doctest: +SKIP
+    ...     print(outcome.status, outcome.source, outcome.reason)
+    """
+    batch = Batch(
+        sources,
+        target,
+        executor=executor,
+        jobs=jobs,
+        timeout=timeout,
+        memory=memory,
+        overwrite=overwrite,
+        report=report,
+        **options,
+    )
+    return batch.run()
+
+
+class Batch:
+    """A run that is prepared: its jobs are known, nothing is written.
+
+    Parameters
+    ----------
+    listed : sequence of str
+        More sources, whose paths are kept below the target as they stand.
+    exact : bool
+        `target` is not a folder but the name for the only source's result.
+    others
+        As for `convert_many`.
+    """
+
+    def __init__(
+        self,
+        named: Union[StrPath, Iterable[StrPath]],
+        target: StrPath,
+        *,
+        listed: Sequence[str] = (),
+        exact: bool = False,
+        executor: Optional[futures.Executor] = None,
+        jobs: int = 1,
+        timeout: Optional[float] = TIMEOUT,
+        memory: Optional[int] = None,
+        overwrite: bool = False,
+        report: Optional[StrPath] = None,
+        **options: Any,
+    ) -> None:
+        _check_numbers(jobs, timeout, memory)
+        full = _full_options(options)
+        root = os.fspath(target)
+        root = root if remote.is_url(root) else os.path.abspath(root)
+        if not exact and os.path.exists(root) and not os.path.isdir(root):
+            raise FileError("%s: is a file" % root, "more than one file needs a folder as target")
+        self.executor = executor
+        self.width = jobs
+        self.root = os.path.dirname(root) if exact else root
+        self.report = Report(None if report is None else os.fspath(report))
+        found = sources.find([named] if isinstance(named, (str, os.PathLike)) else named, listed, root)
+        places = [root] if exact and len(found) == 1 else sources.targets(found, root)
+        common = Job(
+            source="",
+            target="",
+            root=self.root,
+            named=True,
+            options=full,
+            settings=_settings(full),
+            overwrite=overwrite,
+            timeout=timeout,
+            memory=memory,
+            parts=jobs if executor is None else os.cpu_count() or 1,
+            run=secrets.token_hex(8),
+        )
+        self.problems = [_problem(item) for item in found if item.reason]
+        self.jobs = [
+            replace(
+                common, source=item.source, target=place, named=item.named, record=self.report.earlier.get(item.source)
+            )
+            for item, place in zip(found, places)
+            if not item.reason
+        ]
+        self.run_name = common.run
+
+    @property
+    def total(self) -> int:
+        """How many outcomes there will be."""
+        return len(self.jobs) + len(self.problems)
+
+    def run(self) -> Iterator[Outcome]:
+        """Do the jobs; yield each outcome when it is known."""
+        self.report.begin([item.source for item in self.problems] + [job.source for job in self.jobs])
+        _make_folder(self.root)
+        finished = False
+        try:
+            for outcome in self._outcomes():
+                self.report.add(outcome)
+                yield outcome
+            finished = True
+        finally:
+            self._sweep()
+            self.report.close(finished)
+
+    def _outcomes(self) -> Iterator[Outcome]:
+        self._sweep()
+        yield from self.problems
+        executor = self.executor or futures.ThreadPoolExecutor(self.width)
+        waiting: Dict[futures.Future[Outcome], Job] = {}
+        try:
+            for job in self.jobs:
+                waiting[executor.submit(run_job, job)] = job
+            for future in futures.as_completed(waiting):
+                yield _result(future, waiting[future])
+        finally:
+            self._stop(executor, waiting)
+
+    def _stop(self, executor: futures.Executor, waiting: "Iterable[futures.Future[Outcome]]") -> None:
+        """End what is still going on, at once; what is done already is not touched."""
+        for future in waiting:
+            future.cancel()
+        worker.stop(self.run_name)
+        if self.executor is None:
+            # a thread may have been about to begin with its next file
+            while not all(future.done() for future in waiting):
+                worker.stop(self.run_name)
+                futures.wait(waiting, timeout=worker.LOOK)
+            executor.shutdown()
+
+    def _sweep(self) -> None:
+        """Remove what killed processes left beside the targets."""
+        folders = {os.path.dirname(job.target) for job in self.jobs if not remote.is_url(job.target)}
+        if self.report.path is not None:
+            folders.add(os.path.dirname(self.report.path))
+        atomic.remove_leftovers(sorted(folders) + [tempfile.gettempdir()])
+
+
+@contextlib.contextmanager
+def dask_executor(address: str) -> Iterator[futures.Executor]:
+    """An executor on the dask cluster whose scheduler has that address.
+
+    A job raises nothing, so nothing is to be tried again; the jobs of a worker that is lost are, by the scheduler.
+
+    Raises
+    ------
+    UnparallelError
+        dask.distributed is not installed, or nobody answers.
+    """
+    try:
+        distributed = import_module("distributed")
+    except ImportError as error:
+        raise UnparallelError("--dask needs dask.distributed", "pip install 'unparallel-keras[dask]'") from error
+    try:
+        client = distributed.Client(address, set_as_default=False)
+    except (OSError, ValueError) as error:  # its TimeoutError is one of these
+        raise UnparallelError("%s: no dask scheduler answers: %s" % (address, error), "check the address") from error
+    try:
+        yield client.get_executor(pure=False, retries=0)
+    finally:
+        client.close()
+
+
+# -- preparing
+
+
+def _check_numbers(jobs: int, timeout: Optional[float], memory: Optional[int]) -> None:
+    if jobs < 1:
+        raise ValueError("jobs must be 1 or more")
+    if timeout is not None and not (timeout > 0 and math.isfinite(timeout)):
+        raise ValueError("timeout must be more than 0 seconds")
+    if memory is not None and memory <= 0:
+        raise ValueError("memory must be more than 0 bytes")
+
+
+def _make_folder(root: str) -> None:
+    """Make the targets' folder: that it cannot be made is one error, and not one for each file."""
+    if remote.is_url(root):
+        return
+    try:
+        os.makedirs(root, exist_ok=True)
+    except OSError as error:
+        raise FileError("%s: %s" % (root, os.strerror(error.errno or 0)), "choose another folder") from error
+
+
+def _full_options(options: Dict[str, Any]) -> Dict[str, Any]:
+    strange = sorted(set(options) - set(OPTIONS))
+    if strange:
+        raise TypeError("unexpected keyword argument %r" % strange[0])
+    full = dict(OPTIONS, **options)
+    # read here, once: an architecture that cannot be read is one error, and not one for each file
+    full["architecture"] = load_architecture(full["architecture"])
+    return full
+
+
+def _settings(options: Dict[str, Any]) -> str:
+    deciding = {name: options[name] for name in ("optimizer", "weights_only", "architecture", "reset_batchnorm")}
+    return hashlib.sha1(json.dumps(deciding, sort_keys=True).encode("utf-8")).hexdigest()[:12]
+
+
+def _problem(found: Found) -> Outcome:
+    return Outcome(FAILED, found.source, "", found.reason, found.hint)
+
+
+def _result(future: "futures.Future[Outcome]", job: Job) -> Outcome:
+    """The outcome of a job, or of the executor's failure to do it."""
+    try:
+        return future.result()
+    except Exception as error:  # noqa: BLE001  each executor has errors of its own for a worker that is lost
+        reason = "the executor lost it: %s: %s" % (type(error).__name__, (str(error).splitlines() or [""])[0])
+        return Outcome(FAILED, job.source, "", reason, "run it again: what is done is skipped")
+
+
+# -- in the executor
+
+
+def run_job(job: Job) -> Outcome:
+    """Do one job in this thread's worker process; called by an executor, anywhere.
+
+    Returns
+    -------
+    Outcome
+        "failed" where the process crashed or went over a limit.
+    """
+    start = time.monotonic()
+    memory = job.memory if job.memory is not None else worker.fair_share(job.parts)
+    job = replace(job, memory=memory)
+    try:
+        return worker.isolated(convert_one, job, timeout=job.timeout, memory=memory, run=job.run)
+    except WorkerError as error:
+        _clean_up_after(job)
+        outcome = _failure(job, error)
+    return replace(outcome, seconds=time.monotonic() - start, settings=job.settings)
+
+
+def _clean_up_after(job: Job) -> None:
+    folders = [tempfile.gettempdir()]
+    if not remote.is_url(job.target):
+        folders.append(os.path.dirname(job.target))
+    atomic.remove_leftovers(folders)
+    _remove_empty_folders(job)
+
+
+# -- in the worker process
+
+
+def convert_one(job: Job) -> Outcome:
+    """Convert one file, if it is not done.
+
+    Returns
+    -------
+    Outcome
+        Whatever happens: nothing is raised.
+    """
+    start = time.monotonic()
+    try:
+        outcome = _done_before(job) or _work(job)
+    except UnparallelError as error:
+        outcome = _failure(job, error)
+    except MemoryError:
+        outcome = _failure(job, WorkerError(*worker.too_much(job.memory or 0)))
+    except OSError as error:
+        text = (str(error).splitlines() or [""])[0]
+        outcome = _failure(job, FileError(text, "check the disk, and the file: it may be damaged"))
+    except Exception as error:  # noqa: BLE001  a defect here must cost one file, not the night
+        reason = "internal error: %s: %s" % (type(error).__name__, error)
+        outcome = _failure(job, WorkerError(reason, verify.RETRY))
+    if not outcome.target:
+        _remove_empty_folders(job)
+    return replace(outcome, seconds=time.monotonic() - start, versions=_versions(), settings=job.settings)
+
+
+def _done_before(job: Job) -> Optional[Outcome]:
+    """The outcome by the last run's report, where neither the files nor the options are others since."""
+    record = job.record
+    if record is None or job.overwrite or not record.good or record.settings != job.settings:
+        return None
+    if not record.source_stamp or record.source_stamp != remote.stamp(job.source):
+        return None
+    if record.status == SINGLE:
+        return record
+    if not record.target:  # found in a folder, and none of Keras
+        return None if job.named else record
+    if not _is_ours(job) or (job.options["verify"] and not record.verified):
+        return None
+    return replace(record, status=SKIPPED, reason="done before")
+
+
+def _is_ours(job: Job) -> bool:
+    """Whether the target is, untouched, what an earlier run wrote there, and so may be replaced."""
+    record = job.record
+    if record is None or record.target != job.target or not record.target_stamp:
+        return False
+    return record.target_stamp == remote.stamp(job.target)
+
+
+def _work(job: Job) -> Outcome:
+    source_stamp = remote.stamp(job.source)
+    with remote.fetched(job.source) as old, _by_its_name(job, old):
+        try:
+            outcome = _convert_or_compare(job, old)
+        except AlreadySingleError as error:
+            outcome = Outcome(SINGLE, job.source, "", _reason(error, old), error.hint, bytes_before=_size(old))
+        except (NotKerasError, HostileFileError):
+            if job.named or not _is_no_keras(old):
+                raise
+            outcome = Outcome(SKIPPED, job.source, "", "no Keras file", bytes_before=_size(old))
+    target_stamp = remote.stamp(job.target) if outcome.target else ""
+    return replace(outcome, source_stamp=source_stamp, target_stamp=target_stamp)
+
+
+@contextlib.contextmanager
+def _by_its_name(job: Job, copy: str) -> Iterator[None]:
+    """Let errors name the source and not its temporary copy."""
+    try:
+        yield
+    except UnparallelError as error:
+        raise type(error)(error.message.replace(copy, job.source), error.hint) from error
+
+
+def _convert_or_compare(job: Job, old: str) -> Outcome:
+    over = job.overwrite or _is_ours(job)
+    if not over and _is_there(job, old):
+        return _compared(job, old)
+    try:
+        return _converted(job, old, over)
+    except TargetExistsError:  # another process was faster
+        if over:
+            raise
+        return _compared(job, old)
+
+
+def _is_there(job: Job, old: str) -> bool:
+    """Whether there is a file at the target that is not the source itself (`convert` has words for that)."""
+    if remote.is_url(job.target):
+        return remote.exists(job.target)
+    if not os.path.isfile(job.target):
+        return False
+    return not (os.path.exists(old) and os.path.samefile(old, job.target))
+
+
+def _converted(job: Job, old: str, over: bool) -> Outcome:
+    for left in reversed(range(FOLDER_TRIES)):
+        try:
+            with remote.delivered(job.target) as new:
+                done = convert(old, new, overwrite=over, **job.options)
+            break
+        except (FileError, FileNotFoundError) as error:
+            gone = isinstance(error, FileNotFoundError) or "no folder" in error.message
+            if not left or not gone or remote.is_url(job.target):
+                raise
+    return Outcome(
+        CONVERTED,
+        job.source,
+        job.target,
+        bytes_before=done.bytes_before,
+        bytes_after=done.bytes_after,
+        warnings=done.warnings,
+        verified=done.verified,
+        keras_version=done.keras_version or "",
+    )
+
+
+def _compared(job: Job, old: str) -> Outcome:
+    """The outcome for a target that is there: skipped where it is, byte for byte, what the source gives.
+
+    Raises
+    ------
+    TargetExistsError
+        It is something else.
+    """
+    names = ("optimizer", "weights_only", "trust_slices", "architecture")
+    options = Options(**{name: job.options[name] for name in names})
+    with hdf5.open_source(old) as opened, remote.fetched(job.target) as new:
+        plan = make_plan(read(opened), options)
+        check = WeightCheck(opened, plan.after, job.options["reset_batchnorm"])
+        try:
+            with hdf5.open_source(new) as made:
+                check.compare(made, job.options["scan"] or job.options["strict"])
+                if plan.after.optimizer is None and read(made).optimizer is not None:
+                    raise VerificationError("it holds an optimizer's state")
+        except (UnparallelError, OSError, RuntimeError, ValueError, KeyError) as error:
+            raise TargetExistsError(
+                "%s exists, and is not what this file gives: %s" % (job.target, _reason(error, new)),
+                "--overwrite replaces it",
+            ) from error
+        size = _size(new)
+    if job.options["strict"] and check.broken:
+        raise refusal(check.broken)
+    return Outcome(
+        SKIPPED,
+        job.source,
+        job.target,
+        "done before, and compared with the source now",
+        bytes_before=_size(old),
+        bytes_after=size,
+        warnings=plan.warnings + check.warnings,
+        verified=True,
+        keras_version=plan.after.keras_version or "",
+    )
+
+
+def _is_no_keras(path: str) -> bool:
+    """Whether an HDF5 file has nothing that Keras writes: other people's data, not a damaged model."""
+    try:
+        names = hdf5.root_names(path)
+    except (UnparallelError, OSError, RuntimeError, ValueError):
+        return False
+    signs = ("model_config", "model_weights", "layer_names", "keras_version", "optimizer_weights")
+    return not any(name.startswith(sign) for name in names for sign in signs)
+
+
+def _failure(job: Job, error: UnparallelError) -> Outcome:
+    """The outcome for an error: "refused" where the file was read and judged, else "failed"."""
+    if _lacked_memory(error):
+        error = WorkerError(*worker.too_much(job.memory or 0))
+    could_not = type(error) is FileError or isinstance(error, (WriteError, VerificationError, WorkerError))
+    return Outcome(
+        FAILED if could_not else REFUSED,
+        job.source,
+        "",
+        _reason(error, job.source),
+        error.hint,
+        bytes_before=0 if remote.is_url(job.source) else _size(job.source),
+    )
+
+
+def _lacked_memory(error: BaseException) -> bool:
+    """Whether an allocation failed below: HDF5 says so in words only."""
+    step: Optional[BaseException] = error
+    while step is not None:
+        if isinstance(step, MemoryError) or "memory allocation failed" in str(step):
+            return True
+        step = step.__cause__ or step.__context__
+    return False
+
+
+def _reason(error: BaseException, path: str) -> str:
+    """The message without the file's name, which the outcome has already."""
+    text = (str(error).splitlines() or [type(error).__name__])[0]
+    return text[len(path) + 2 :] if text.startswith(path + ": ") else text
+
+
+def _size(path: str) -> int:
+    try:
+        return os.path.getsize(path)
+    except OSError:
+        return 0
+
+
+def _remove_empty_folders(job: Job) -> None:
+    """Take away the folders that were made for a target which did not come to be."""
+    if remote.is_url(job.target):
+        return
+    folder = os.path.dirname(job.target)
+    with contextlib.suppress(OSError):  # not empty, most often
+        while folder.startswith(job.root + os.sep):
+            os.rmdir(folder)
+            folder = os.path.dirname(folder)
+
+
+def _versions() -> Tuple[Tuple[str, str], ...]:
+    libraries: List[Tuple[str, str]] = [("unparallel", __version__), *hdf5.library_versions().items()]
+    return (*libraries, ("networkx", str(networkx.__version__)), ("python", platform.python_version()))

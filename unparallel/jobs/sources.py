@@ -1,0 +1,230 @@
+"""What a batch is to convert, and where each result goes: files, patterns, folders, lists and URLs, as plain values.
+
+Looks at names and first bytes only; what a file holds is for the worker that converts it.
+"""
+
+import glob
+import hashlib
+import os
+import posixpath
+import re
+import sys
+from collections import defaultdict
+from typing import Dict, Iterable, Iterator, List, NamedTuple, Sequence, Set, Union
+
+from ..atomic import PARTIAL_SUFFIX
+from ..errors import FileError, UnparallelError
+from . import remote
+
+StrPath = Union[str, "os.PathLike[str]"]
+
+SIGNATURE = b"\x89HDF\r\n\x1a\n"
+# In a folder, a file is taken for its name (it may be damaged: somebody should know) or for its first bytes.
+SUFFIXES = (".h5", ".hdf5", ".hdf")
+
+
+class Found(NamedTuple):
+    """A source.
+
+    Parameters
+    ----------
+    source : str
+        Absolute path, or URL.
+    layout : str
+        Its place below the target, with "/".
+    named : bool
+        Whether the user named it, or a folder was searched.
+    reason, hint : str
+        Why there is nothing to convert ("" where there is).
+    """
+
+    source: str
+    layout: str
+    named: bool = True
+    reason: str = ""
+    hint: str = ""
+
+
+def find(sources: Iterable[StrPath], listed: Iterable[str], target: str) -> List[Found]:
+    """Every file that is to be converted, once, in a fixed order.
+
+    Parameters
+    ----------
+    sources : iterable of path
+        Files, folders, patterns, URLs.
+    listed : iterable of str
+        The same from a list: a file's path is kept below the target as it stands there, so that parts of a list
+        (one a job of a cluster) never want the same name.
+    target : str
+        Not searched, if it is inside a source.
+    """
+    named = [os.fspath(source) for source in sources]
+    avoid = "" if remote.is_url(target) else os.path.abspath(target)
+    folders = [name for name in named if not remote.is_url(name) and os.path.isdir(name)]
+    found: Dict[str, Found] = {}
+    for name in named:
+        # as `cp -r a b target` does: the folder's own name tells two folders apart
+        prefix = os.path.basename(os.path.abspath(name)) if name in folders and len(folders) > 1 else ""
+        for item in _expanded(name, prefix, avoid):
+            found.setdefault(item.source, item)
+    for name in listed:
+        for item in _expanded(name, _listed_folder(name), avoid):
+            found.setdefault(item.source, item)
+    return list(found.values())
+
+
+def read_list(path: str) -> List[str]:
+    """The names in a list: one a line, or separated by NUL as `find -print0` does; "-" is standard input.
+
+    Raises
+    ------
+    FileError
+        It cannot be read.
+    """
+    try:
+        if path == "-":
+            data = sys.stdin.buffer.read()
+        else:
+            with open(path, "rb") as handle:
+                data = handle.read()
+    except OSError as error:
+        raise FileError("%s: %s" % (path, os.strerror(error.errno or 0)), "check the path of the list") from error
+    names = data.split(b"\0") if b"\0" in data else data.splitlines()
+    return [os.fsdecode(name) for name in names if name.strip()]
+
+
+def _listed_folder(name: str) -> str:
+    """The folder below the target for a name in a list: the name's own folder."""
+    if remote.is_url(name):
+        return posixpath.dirname(name.split("://", 1)[1])
+    path = os.path.normpath(name)
+    if path.startswith(os.pardir):
+        path = os.path.abspath(path)
+    folder = path if os.path.isdir(path) else os.path.dirname(path)
+    return os.path.splitdrive(folder)[1].replace(os.sep, "/").lstrip("/")
+
+
+def _expanded(name: str, prefix: str, avoid: str) -> Iterator[Found]:
+    if remote.is_url(name):
+        yield from _remote(name, prefix)
+    elif os.path.isdir(name):
+        yield from _folder(name, prefix, avoid)
+    elif os.path.lexists(name) or not glob.has_magic(name):
+        yield Found(os.path.abspath(name), posixpath.join(prefix, os.path.basename(name)))
+    else:
+        yield from _pattern(name, prefix, avoid)
+
+
+def _remote(url: str, prefix: str) -> Iterator[Found]:
+    try:
+        files = remote.list_files(url, SUFFIXES)
+    except UnparallelError as error:
+        reason = error.message[len(url) + 2 :] if error.message.startswith(url + ": ") else error.message
+        yield Found(url, "", True, reason, error.hint)
+        return
+    for source, layout in files:
+        yield Found(source, posixpath.join(prefix, layout), source == url)
+    if not files:
+        yield Found(url, "", True, "there is no Keras HDF5 file", "check the URL")
+
+
+def _folder(folder: str, prefix: str, avoid: str) -> Iterator[Found]:
+    """The HDF5 files below a folder; links to folders are not followed."""
+    root = os.path.abspath(folder)
+    unreadable: List[OSError] = []
+    empty = True
+    for path, folders, names in os.walk(root, onerror=unreadable.append):
+        folders[:] = sorted(inner for inner in folders if os.path.join(path, inner) != avoid)
+        for name in sorted(names):
+            place = os.path.join(path, name)
+            if not name.endswith(PARTIAL_SUFFIX) and _may_be_hdf5(place):
+                empty = False
+                layout = os.path.relpath(place, root).replace(os.sep, "/")
+                yield Found(place, posixpath.join(prefix, layout), False)
+    for error in unreadable:
+        yield Found(str(error.filename), "", True, os.strerror(error.errno or 0), "check the folder's permissions")
+    if empty and not unreadable:
+        yield Found(root, "", True, "there is no Keras HDF5 file in this folder", "check the path")
+
+
+def _may_be_hdf5(path: str) -> bool:
+    if path.lower().endswith(SUFFIXES):
+        return True
+    try:
+        if not os.path.isfile(path):  # a pipe would block
+            return False
+        with open(path, "rb") as handle:
+            return handle.read(8) == SIGNATURE
+    except OSError:
+        return False
+
+
+def _pattern(pattern: str, prefix: str, avoid: str) -> Iterator[Found]:
+    """The files that a pattern matches, each with the folders that the wildcards stand for."""
+    base = os.path.dirname(re.split(r"[*?\[]", pattern, maxsplit=1)[0])
+    matches = sorted(glob.glob(pattern, recursive=True))
+    for match in matches:
+        layout = posixpath.join(prefix, os.path.relpath(match, base or os.curdir).replace(os.sep, "/"))
+        if not os.path.isdir(match):
+            yield Found(os.path.abspath(match), layout)
+        elif "**" not in pattern and os.path.abspath(match) != avoid:
+            yield from _folder(match, layout, avoid)
+    if not matches:
+        yield Found(pattern, "", True, "no file matches this pattern", "check the pattern; quote it for the shell")
+
+
+# -- targets
+
+
+def targets(found: Sequence[Found], target: str) -> List[str]:
+    """Where each source's result goes; no two go to one place.  "" where there is nothing to convert.
+
+    Sources that want one name get it below the folders in which they differ, then with eight digits of their path.
+    """
+    layouts = [_safe(item.layout) for item in found]
+    groups: defaultdict[str, List[int]] = defaultdict(list)
+    for i, layout in enumerate(layouts):
+        if layout:
+            groups[_folded(layout)].append(i)
+    taken: Set[str] = {name for name, members in groups.items() if len(members) == 1}
+    for members in groups.values():
+        if len(members) > 1:
+            for i, tail in zip(members, _tails([found[i].source for i in members])):
+                layout = posixpath.join(posixpath.dirname(layouts[i]), _safe(tail))
+                layouts[i] = layout if _folded(layout) not in taken else _with_digest(layouts[i], found[i].source)
+                taken.add(_folded(layouts[i]))
+    return [_below(target, layout) if layout else "" for layout in layouts]
+
+
+def _safe(layout: str) -> str:
+    """The layout without what would lead out of the target: keys of object stores may hold "..", for one."""
+    strange = r'[\\:*?"<>|]' if os.name == "nt" else r"\0"
+    parts = [re.sub(strange, "_", part) for part in layout.split("/") if part not in ("", ".")]
+    return "/".join("_" if part == ".." else part for part in parts)
+
+
+def _folded(layout: str) -> str:
+    """Equal for names that are one name to the file system."""
+    return layout.lower() if sys.platform in ("win32", "darwin") else layout
+
+
+def _tails(paths: Sequence[str]) -> List[str]:
+    """The paths from the first folder on in which they differ."""
+    parts = [path.replace(os.sep, "/").split("/") for path in paths]
+    same = 0
+    while all(len(item) > same + 1 and item[same] == parts[0][same] for item in parts):
+        same += 1
+    return ["/".join(item[same:]) for item in parts]
+
+
+def _with_digest(layout: str, source: str) -> str:
+    stem, suffix = posixpath.splitext(layout)
+    return "%s-%s%s" % (stem, hashlib.sha1(source.encode("utf-8", "surrogateescape")).hexdigest()[:8], suffix)
+
+
+def _below(target: str, layout: str) -> str:
+    if remote.is_url(target):
+        return "%s/%s" % (target.rstrip("/"), layout)
+    return os.path.join(os.path.abspath(target), *layout.split("/"))
+
+

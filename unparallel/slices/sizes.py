@@ -1,0 +1,350 @@
+"""Whole numbers and shapes that depend on the size of a batch, exactly.
+
+Every number that a slice function can make of the batch size n by adding, multiplying by constants and
+dividing down is a line with a repeating pattern: f(n + period) = f(n) + rise for all n.  `Size` holds the
+period's values and the rise, in lowest terms.  So two sizes are equal for all n exactly when they are
+equal as values, and "never above" is decided as well.  Nothing here knows code or layers.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Callable, List, Optional, Tuple, Union
+
+from ..model import TensorKey
+
+MAX_PERIOD = 512
+MAX_VALUE = 1 << 62
+
+
+class Undecided(Exception):
+    """What a value is cannot be told; the message says what stood in the way."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """A whole number for each number of rows, n = 0, 1, 2, ...
+
+    Use `constant`, `batch` and arithmetic; the fields are kept in lowest terms.
+
+    Attributes
+    ----------
+    source : TensorKey or None
+        The tensor whose number of rows is n; None for a constant.
+    rise : int
+        By how much the number grows from n to n + len(values).
+    values : tuple of int
+        The numbers for n = 0 .. period - 1.
+
+    Examples
+    --------
+    >>> half = Size.batch(TensorKey("x", 0, 0)) // 2
+    >>> [half.at(n) for n in range(6)], str(half)
+    ([0, 0, 1, 1, 2, 2], 'n//2')
+    """
+
+    source: Optional[TensorKey]
+    rise: int
+    values: Tuple[int, ...]
+
+    @classmethod
+    def constant(cls, value: int) -> "Size":
+        """The same number for every batch."""
+        return _lowest(None, 0, (value,))
+
+    @classmethod
+    def batch(cls, source: TensorKey) -> "Size":
+        """The number of rows of a tensor."""
+        return cls(source, 1, (0,))
+
+    @property
+    def fixed(self) -> Optional[int]:
+        """The number, where it is the same for every batch."""
+        return self.values[0] if self.source is None else None
+
+    def at(self, rows: int) -> int:
+        """The number for a batch of so many rows."""
+        times, rest = divmod(rows, len(self.values))
+        return self.values[rest] + times * self.rise
+
+    def never_above(self, other: "Size") -> bool:
+        """Whether this is at most the other for every batch (False also where that is unknown)."""
+        if self.source is not None and other.source is not None and self.source != other.source:
+            return False
+        gap = other - self
+        return gap.rise >= 0 and min(gap.values) >= 0
+
+    @property
+    def never_negative(self) -> bool:
+        """Whether this is at least 0 for every batch."""
+        return self.rise >= 0 and min(self.values) >= 0
+
+    def __add__(self, other: "Size") -> "Size":
+        return _join(self, other, lambda a, b: a + b)
+
+    def __sub__(self, other: "Size") -> "Size":
+        return _join(self, other, lambda a, b: a - b)
+
+    def times(self, factor: int) -> "Size":
+        """This number, so many times."""
+        return _lowest(self.source, self.rise * factor, tuple([value * factor for value in self.values]))
+
+    def __floordiv__(self, divisor: int) -> "Size":
+        return self._divided(divisor, self.rise, lambda value: value // divisor)
+
+    def __mod__(self, divisor: int) -> "Size":
+        return self._divided(divisor, 0, lambda value: value % divisor)
+
+    def _divided(self, divisor: int, rise: int, part: Callable[[int], int]) -> "Size":
+        # divisor * period rows further, the number has grown by divisor * rise: a whole multiple
+        period = len(self.values) * divisor
+        if divisor <= 0 or period > 4 * MAX_PERIOD:
+            raise Undecided("it divides by %d" % divisor)
+        return _lowest(self.source, rise, tuple([part(self.at(rows)) for rows in range(period)]))
+
+    def __str__(self) -> str:
+        return _text(self)
+
+
+def _join(left: Size, right: Size, combine: Callable[[int, int], int]) -> Size:
+    if left.source is not None and right.source is not None and left.source != right.source:
+        raise Undecided("it mixes the sizes of two tensors")
+    period = _common(len(left.values), len(right.values))
+    pairs = zip(_stretched(left, period), _stretched(right, period))
+    rise = combine(left.rise * (period // len(left.values)), right.rise * (period // len(right.values)))
+    return _lowest(left.source or right.source, rise, tuple([combine(a, b) for a, b in pairs]))
+
+
+def _common(left: int, right: int) -> int:
+    a, b = left, right
+    while b:
+        a, b = b, a % b
+    period = left // a * right
+    if period > 4 * MAX_PERIOD:
+        raise Undecided("its sizes follow too long a pattern")
+    return period
+
+
+def _stretched(size: Size, period: int) -> List[int]:
+    return [size.at(rows) for rows in range(period)]
+
+
+def _lowest(source: Optional[TensorKey], rise: int, values: Tuple[int, ...]) -> Size:
+    """The one `Size` for these numbers: the shortest period that says the same."""
+    if max(abs(rise), max(values), -min(values)) >= MAX_VALUE:
+        raise Undecided("its numbers are too large")
+    length = len(values)
+    for period in range(1, length + 1):
+        if length % period or rise * period % length:
+            continue
+        step = rise * period // length
+        if all(values[i + period] == values[i] + step for i in range(length - period)):
+            rise, values = step, values[:period]
+            break
+    if len(values) > MAX_PERIOD:
+        raise Undecided("its sizes follow too long a pattern")
+    return Size(source if rise or len(values) > 1 else None, rise, values)
+
+
+def _text(size: Size) -> str:
+    """The number as a formula in n, as a person would write it."""
+    period, first = len(size.values), size.values[0]
+    if size.source is None:
+        return str(first)
+    if period == 1:
+        return _sum([(size.rise, "n"), (first, "")])
+    slope = size.values[1] - first if period > 1 else 0
+    if all(value == first + slope * i for i, value in enumerate(size.values)):
+        return _sum([(slope, "n"), (size.rise - slope * period, "n//%d" % period), (first, "")])
+    if all(value == size.rise * i // period for i, value in enumerate(size.values)):
+        return "%s//%d" % ("n" if size.rise == 1 else "%d*n" % size.rise, period)
+    shown = ", ".join(str(size.at(rows)) for rows in range(5))
+    return "f(n) with f(0), f(1), ... = %s, ..." % shown
+
+
+def _sum(terms: List[Tuple[int, str]]) -> str:
+    text = ""
+    for factor, name in terms:
+        if factor:
+            if abs(factor) != 1 and "/" in name:
+                name = "(%s)" % name
+            number = "" if abs(factor) == 1 and name else str(abs(factor)) + ("*" if name else "")
+            sign = (" - " if factor < 0 else " + ") if text else ("-" if factor < 0 else "")
+            text += sign + number + name
+    return text or "0"
+
+
+# --------------------------------------------------------------------------------------------------
+# Shapes
+# --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A size divided by a whole number, before anything makes it whole again."""
+
+    size: Size
+    divisor: int
+
+
+@dataclass(frozen=True)
+class Dim:
+    """scale * (length of one axis of a tensor) + shift, the axis being other than the batch."""
+
+    source: TensorKey
+    axis: int
+    scale: int = 1
+    shift: int = 0
+
+
+@dataclass(frozen=True)
+class Tail:
+    """`Dim` for all of a tensor's axes from one on: the end of a vector of unknown length."""
+
+    source: TensorKey
+    axis: int
+    scale: int = 1
+    shift: int = 0
+
+    def item(self, position: int) -> Any:
+        """The item so far behind the first."""
+        return plain(Dim(self.source, self.axis + position, self.scale, self.shift))
+
+
+@dataclass(frozen=True)
+class Rank:
+    """A tensor's number of axes plus a whole number."""
+
+    source: TensorKey
+    shift: int = 0
+
+
+@dataclass(frozen=True)
+class Vector:
+    """A tensor of whole numbers with one axis: items, then perhaps a tail."""
+
+    items: Tuple[Any, ...]
+    tail: Optional[Tail] = None
+
+
+@dataclass(frozen=True)
+class Range:
+    """The numbers from start up to, but without, stop."""
+
+    start: Size
+    stop: Size
+
+
+Number = Union[int, Size, Dim]
+
+
+def plain(value: Any) -> Any:
+    """The value in its simplest form: a plain int where it is one."""
+    if isinstance(value, Size) and value.source is None:
+        return value.values[0]
+    if isinstance(value, Dim) and not value.scale:
+        return value.shift
+    return value
+
+
+def as_size(value: Any) -> Size:
+    """A whole number as a `Size`; Undecided where it is none."""
+    if isinstance(value, Size):
+        return value
+    if isinstance(value, int):
+        return Size.constant(int(value))
+    raise Undecided("it uses a number that is not known")
+
+
+def is_number(value: Any) -> bool:
+    """Whether the value is a whole number of a known kind (a bool counts, as in Python)."""
+    return isinstance(value, (int, Size, Dim))
+
+
+def compute(symbol: str, left: Any, right: Any) -> Any:
+    """`left symbol right` for two whole numbers, `Ratio` where the result need not be whole.
+
+    Raises
+    ------
+    Undecided
+        If the result is none of the kinds here.
+    """
+    if isinstance(left, Dim) or isinstance(right, Dim):
+        return plain(_compute_dim(symbol, left, right))
+    if symbol in ("+", "-"):
+        a, b = as_size(left), as_size(right)
+        return plain(a + b if symbol == "+" else a - b)
+    if symbol == "*":
+        if isinstance(left, Size):
+            left, right = right, left
+        if isinstance(left, int):
+            return plain(as_size(right).times(left))
+    if symbol in _DIVISIONS and isinstance(right, int) and right > 0:
+        return plain(_DIVISIONS[symbol](as_size(left), int(right)))
+    raise Undecided("it computes %r of sizes" % symbol.split()[-1])
+
+
+# "old /" of Python 2 rounds down for whole numbers, tensors included
+_DIVISIONS = {
+    "//": lambda size, divisor: size // divisor,
+    "old /": lambda size, divisor: size // divisor,
+    "%": lambda size, divisor: size % divisor,
+    "/": Ratio,
+}
+
+
+def _compute_dim(symbol: str, left: Any, right: Any) -> Dim:
+    if isinstance(right, Dim) and not isinstance(left, Dim):
+        if symbol == "-":
+            return _compute_dim("+", _compute_dim("*", right, -1), left)
+        left, right = right, left
+        if symbol not in ("+", "*"):
+            raise Undecided("it computes with the length of an axis")
+    if not isinstance(right, int):
+        raise Undecided("it computes with the length of an axis")
+    if symbol == "*":
+        return Dim(left.source, left.axis, left.scale * right, left.shift * right)
+    if symbol in ("+", "-"):
+        return Dim(left.source, left.axis, left.scale, left.shift + (right if symbol == "+" else -right))
+    if symbol in ("//", "old /") and right == 1:
+        return Dim(left.source, left.axis, left.scale, left.shift)
+    raise Undecided("it computes with the length of an axis")
+
+
+def compute_vector(symbol: str, left: Any, right: Any) -> Vector:
+    """`left symbol right` item by item, where one or both are vectors."""
+    if not isinstance(left, Vector):
+        return _each(right, lambda item: compute(symbol, left, item))
+    if not isinstance(right, Vector):
+        return _each(left, lambda item: compute(symbol, item, right))
+    if left.tail is None and right.tail is None and len(left.items) == len(right.items):
+        return Vector(tuple([_whole(compute(symbol, a, b)) for a, b in zip(left.items, right.items)]))
+    # a vector of one item counts as a single number
+    for one, other, swapped in ((right, left, False), (left, right, True)):
+        if one.tail is None and len(one.items) == 1:
+            return compute_vector(symbol, *((one.items[0], other) if swapped else (other, one.items[0])))
+    raise Undecided("it computes with shapes of different lengths")
+
+
+def _each(vector: Vector, change: Callable[[Any], Any]) -> Vector:
+    tail = vector.tail
+    if tail is not None:
+        # the same is done to every axis, so what becomes of one stands for all
+        changed = change(Dim(tail.source, tail.axis, tail.scale, tail.shift))
+        if isinstance(changed, Dim):
+            tail = Tail(tail.source, tail.axis, changed.scale, changed.shift)
+        elif isinstance(changed, int):
+            tail = Tail(tail.source, tail.axis, 0, changed)
+        else:
+            raise Undecided("it computes with the length of an axis")
+    return Vector(tuple([_whole(change(item)) for item in vector.items]), tail)
+
+
+def _whole(value: Any) -> Any:
+    if not is_number(value):
+        raise Undecided("it makes a shape of numbers that are not whole")
+    return value
+
+
+def fixed(value: Any) -> Optional[int]:
+    """The value as a plain int, or None where it depends on a batch or is no whole number."""
+    value = plain(value)
+    return int(value) if isinstance(value, int) else None

@@ -1,0 +1,146 @@
+"""Weights that are quietly broken: whose they are, what broke them, and how to mend what can be mended.
+
+When the last batch of an epoch has fewer rows than there are replicas, some replica gets none.  The mean of no
+rows is NaN, and it goes into BatchNormalization's moving statistics, which training does not read: the loss looks
+fine, and the model is of no use.  Everything else of such a model is sound, so that neutral statistics make it one
+that can be trained on, or that new statistics can be measured for.  Reads no file.
+"""
+
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+import numpy as np
+
+from ..errors import NonFiniteError, WeightsError
+from ..model import Layer, LayerWeights, ModelFile, WeightRef
+from .assignment import expected_weights, split
+from .names import role_and_prefix
+
+# What Keras starts with.  Keras 1 called the variance `running_std`; it was one all the same, and began as 1.
+NEUTRAL = {"moving_mean": 0.0, "moving_variance": 1.0, "running_mean": 0.0, "running_std": 1.0}
+MOST_LINES = 20
+LAST_BATCH = (
+    "what broke them: some batch, most likely the last of an epoch, had fewer rows than there were GPUs; one of them "
+    "got no rows, and the mean of nothing is NaN"
+)
+MEND = (
+    "--reset-batchnorm (reset_batchnorm=True) writes neutral statistics in their place; in training, "
+    "unparallel.full_batches() keeps it from happening"
+)
+DIVERGED = "not of a kind that the wrapper breaks: the training diverged, look for an earlier checkpoint"
+
+
+class NonFinite(NamedTuple):
+    """A weight that holds NaN or Inf: how many elements of how many."""
+
+    layer: str
+    weight: str
+    nan: int
+    inf: int
+    size: int
+
+
+class Owner(NamedTuple):
+    """Whose a weight is: the layer's path of names, and the neutral value where it is a moving statistic."""
+
+    layer: str
+    neutral: Optional[float]
+
+
+def owners(model: ModelFile) -> Dict[str, Owner]:
+    """The owner of each weight of a file, by the weight's path; nested models are taken apart where that can be."""
+    found: Dict[str, Owner] = {}
+    for group in model.weights:
+        layer = model.topology.by_name.get(group.layer) if model.topology is not None else None
+        for label, owner, refs in _owned(group, layer):
+            for ref, role in zip(refs, _roles(owner, refs)):
+                found[ref.path] = Owner(label, NEUTRAL.get(role))
+    return found
+
+
+def _owned(group: LayerWeights, layer: Optional[Layer]) -> Iterator[Tuple[str, Optional[Layer], Sequence[WeightRef]]]:
+    """(path of names, layer, its weights) for each layer without layers of its own."""
+    if layer is None or layer.submodel is None:
+        yield group.layer, layer, group.weights
+        return
+    try:
+        parts = split(layer.submodel, group.weights)
+    except WeightsError:  # nobody can tell: nothing is said of them, and nothing done to them
+        yield group.layer, layer, group.weights
+        return
+    for part in parts:
+        for label, owner, refs in _owned(part, layer.submodel.layer(part.layer)):
+            yield "%s/%s" % (group.layer, label), owner, refs
+
+
+def _roles(layer: Optional[Layer], refs: Sequence[WeightRef]) -> List[str]:
+    """The role of each weight as far as it is one of BatchNormalization; "" for all others."""
+    named = [role_and_prefix(ref.name)[0] for ref in refs]
+    if layer is None:  # no config: these names are nobody else's
+        return named
+    if not _normalizes(layer):
+        return [""] * len(refs)
+    spec = expected_weights(layer)
+    slots = list(spec.trainable + spec.rest) if spec is not None else []
+    if not any(named) and len(slots) == len(refs):  # weights without names of their own
+        return [slot.role for slot in slots]
+    return named
+
+
+def _normalizes(layer: Layer) -> bool:
+    """Whether a layer is a BatchNormalization, by its class; its offspring are all called so."""
+    inner: Any = layer.config.get("layer") if isinstance(layer.config, dict) else None
+    wrapped = str(inner.get("class_name")) if layer.class_name == "TimeDistributed" and isinstance(inner, dict) else ""
+    return layer.submodel is None and "BatchNorm" in (wrapped or layer.class_name)
+
+
+def mended(block: bytes, code: str, neutral: float) -> bytes:
+    """The block with `neutral` in place of what is not finite; every other bit as it was."""
+    values = np.frombuffer(block, np.dtype(code))
+    return np.where(np.isfinite(values), values, values.dtype.type(neutral)).astype(values.dtype).tobytes()
+
+
+def label(broken: Mapping[str, NonFinite], owned: Mapping[str, Owner]) -> Tuple[NonFinite, ...]:
+    """What a scan found, by path, with the innermost layer's name."""
+    return tuple(item._replace(layer=owned[path].layer) if path in owned else item for path, item in broken.items())
+
+
+def warnings(broken: Mapping[str, NonFinite], owned: Mapping[str, Owner]) -> List[str]:
+    """What a user should know of broken weights: each with its count, then what broke them and what to do."""
+    lines = [_line(item) for item in label(broken, owned)]
+    if len(lines) > MOST_LINES:
+        lines[MOST_LINES:] = ["%d more weights hold NaN or Inf" % (len(lines) - MOST_LINES)]
+    statistics = [path for path in broken if path in owned and owned[path].neutral is not None]
+    if statistics:
+        layers = list(dict.fromkeys(owned[path].layer for path in statistics))
+        lines.append("moving statistics of BatchNormalization are broken in %s; %s" % (listed(layers), LAST_BATCH))
+        lines.append(MEND)
+    if len(statistics) < len(broken):
+        others = [item.weight for path, item in broken.items() if path not in statistics]
+        lines.append("%s: %s" % (listed(others), DIVERGED))
+    return lines
+
+
+def reset_warning(reset: Sequence[NonFinite]) -> str:
+    """What a user should know of statistics that were replaced."""
+    where = ["%s %s (%d of %d)" % (item.layer, item.weight, item.nan + item.inf, item.size) for item in reset]
+    return (
+        "RESET to neutral values (mean 0, variance 1), where they were NaN or Inf: %s; the model predicts otherwise "
+        "than with true statistics: train it on, or measure them anew, before you rely on it" % listed(where)
+    )
+
+
+def refusal(broken: Iterable[NonFinite]) -> NonFiniteError:
+    """The error for broken weights, where the user wants none."""
+    lines = [_line(item) for item in broken]
+    more = " (and %d more weights)" % (len(lines) - 1) if len(lines) > 1 else ""
+    return NonFiniteError(lines[0] + more, "without --strict it is converted as it is, every bit preserved")
+
+
+def _line(item: NonFinite) -> str:
+    return "layer %r: weight %r holds %d NaN and %d Inf in %d values" % item
+
+
+def listed(names: Sequence[str]) -> str:
+    """Some of the names, and how many more there are."""
+    shown = ", ".join(names[:8])
+    return shown if len(names) <= 8 else "%s and %d more" % (shown, len(names) - 8)
