@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, List
 from ._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from .conversion import Conversion, Inspection, convert, inspect
+    from .conversion import convert, inspect
     from .errors import AlreadySingleError, NotParallelError, UnparallelError, UnparallelWarning
     from .jobs.outcome import Outcome
     from .jobs.run import convert_many
     from .live.batches import full_batches
     from .live.checkpoint import TemplateCheckpoint, load_template, save_template
     from .live.template import extract_template
+    from .results import Conversion, Inspection
 
 _HOMES = {
     "AlreadySingleError": "errors",

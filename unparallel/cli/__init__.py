@@ -4,18 +4,14 @@ import argparse
 import gc
 import os
 import sys
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, List, Optional, Sequence
+from typing import List, Optional, Sequence
 
-from .. import __version__
 from . import many
-from .text import complain, printable, size_text
-
-if TYPE_CHECKING:
-    from ..conversion import Conversion, Inspection
+from .report import conversion_lines, inspection_lines, print_json, print_versions, say, warn
+from .signals import Stopped, signals
+from .text import complain
 
 MOST_MEMORY = 2 * 2**30
-
 EPILOG = """\
 exit codes: 0 done, 1 failed or refused, 2 usage, 3 nothing to undo (0 among many files), 130 stopped by Ctrl-C
 
@@ -101,7 +97,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     """
     words = list(sys.argv[1:] if argv is None else argv)
     if "--version" in words:
-        _print_versions()
+        print_versions()
         return 0
     options = _parsed(words)
     # h5py takes a quarter of a second to import: not for --help or a usage error
@@ -114,12 +110,12 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
             _bound_memory()
             # the collector would go through all that the libraries make while they are imported, several times
             gc.disable()
-        with many.signals():
+        with signals():
             return _convert(options) if options.output is not None else _inspect(options)
     except UnparallelError as error:
         complain(error)
         return error.exit_code
-    except many.Stopped as stop:
+    except Stopped as stop:
         print("unparallel: stopped", file=sys.stderr)
         return stop.exit_code
 
@@ -160,10 +156,10 @@ def _convert(options: argparse.Namespace) -> int:
         **many.conversion_options(options),
     )
     if options.json:
-        _print_json(done)
+        print_json(done)
     elif not options.quiet:
-        _say(_conversion_lines(done))
-    _warn(done.warnings)
+        say(conversion_lines(done))
+    warn(done.warnings)
     return 0
 
 
@@ -177,136 +173,10 @@ def _inspect(options: argparse.Namespace) -> int:
         scan=not options.no_scan or options.strict,
     )
     if options.json:
-        _print_json(seen)
+        print_json(seen)
     elif not options.quiet:
-        _say(_inspection_lines(seen))
-    _warn(seen.warnings)
+        say(inspection_lines(seen))
+    warn(seen.warnings)
     if options.strict and seen.non_finite:
         return 1
     return {"parallel": 0, "single": 3}.get(seen.verdict, 1)
-
-
-# -- printing
-
-
-def _say(lines: Sequence[str]) -> None:
-    for line in lines:
-        print(printable(line))
-
-
-def _warn(warnings: Sequence[str]) -> None:
-    for warning in warnings:
-        print(printable("warning: %s" % warning), file=sys.stderr)
-
-
-def _print_json(value: Any) -> None:
-    import json
-
-    print(json.dumps(_jsonable(value), indent=2))
-
-
-def _jsonable(value: Any) -> Any:
-    if hasattr(value, "_asdict"):
-        value = value._asdict()
-    elif hasattr(value, "__dataclass_fields__"):
-        value = {name: getattr(value, name) for name in value.__dataclass_fields__}
-    if isinstance(value, dict):
-        return {key: _jsonable(item) for key, item in value.items()}
-    if isinstance(value, (tuple, list)):
-        return [_jsonable(item) for item in value]
-    return value
-
-
-def _conversion_lines(done: "Conversion") -> List[str]:
-    lines = ["%s -> %s" % (done.source, done.target)]
-    lines += _wrapper_lines(done.wrappers)
-    what = "weights file" if done.form == "weights" else "model %r" % done.template if done.template else "model"
-    lines.append("wrote:     %s, %s, %s" % (what, _count(done.layers, "layer"), _count(done.parameters, "parameter")))
-    lines.append("optimizer: %s" % (done.optimizer + " kept" if done.optimizer else "none in the file written"))
-    if done.renamed:
-        lines.append("renamed:   %s" % ", ".join("%s -> %s" % pair for pair in done.renamed))
-    check = "%s compared byte for byte" % _count(done.arrays, "array") if done.verified else "skipped"
-    lines.append("verified:  %s" % check)
-    lines.append("size:      %s -> %s" % (size_text(done.bytes_before), size_text(done.bytes_after)))
-    if done.reset:
-        lines.append("reset:     %s, mean 0 and variance 1" % _count(len(done.reset), "array"))
-    return lines + _health_lines(done.non_finite) + ["note:      %s" % note for note in done.notes]
-
-
-def _wrapper_lines(wrappers: Sequence[Any]) -> List[str]:
-    lines = []
-    for wrapper in wrappers:
-        place = " inside %s" % "/".join(wrapper.inside) if wrapper.inside else ""
-        template = "template %r" % wrapper.template if wrapper.template else "inlined towers"
-        lines.append(
-            "wrapper:   %s%s, %s, %s, %s"
-            % (
-                template,
-                place,
-                _count(wrapper.replicas, "replica"),
-                _count(len(wrapper.slices), "slice"),
-                _count(len(wrapper.merges), "merge"),
-            )
-        )
-    return lines
-
-
-def _inspection_lines(seen: "Inspection") -> List[str]:
-    written = "Keras %s" % seen.keras_version if seen.keras_version else "an unknown Keras"
-    lines = ["%s: %s, written by %s" % (seen.source, _form(seen.form), written)]
-    lines += _wrapper_lines(seen.wrappers)
-    if seen.verdict != "parallel":
-        lines.append("verdict:   %s" % seen.reason)
-        lines.append("hint:      %s" % seen.hint)
-    if seen.template:
-        lines.append("model:     %r, outputs %s" % (seen.template, ", ".join(seen.outputs)))
-    lines.append("layers:    %d, %s" % (len(seen.layers), _count(seen.parameters, "parameter")))
-    lines += _layer_lines(seen)
-    if seen.optimizer:
-        lines.append("optimizer: %s, %s of state" % (seen.optimizer, size_text(seen.optimizer_bytes)))
-    lines += _health_lines(seen.non_finite)
-    lines += ["note:      %s" % note for note in seen.notes]
-    after = ", about %s after conversion" % size_text(seen.bytes_after) if seen.verdict == "parallel" else ""
-    lines.append("size:      %s%s" % (size_text(seen.bytes_before), after))
-    return lines
-
-
-def _layer_lines(seen: "Inspection") -> List[str]:
-    width = min(40, max([len(layer.name) for layer in seen.layers] or [0]))
-    lines = []
-    for layer in seen.layers:
-        shapes = " ".join("x".join(map(str, shape)) or "scalar" for shape in layer.shapes[:6])
-        more = " ..." if len(layer.shapes) > 6 else ""
-        kind = layer.class_name[:24]
-        lines.append(("  %-*s  %-24s %12s  %s%s" % (width, layer.name, kind, layer.parameters, shapes, more)).rstrip())
-    return lines
-
-
-def _health_lines(broken: Sequence[Any]) -> List[str]:
-    return ["health:    %s NaN or Inf" % _count(len(broken), "array holds", "arrays hold")] if broken else []
-
-
-def _form(form: str) -> str:
-    return "a weights file" if form == "weights" else "a full model file"
-
-
-def _count(number: int, what: str, many: str = "") -> str:
-    return "%s %s" % (format(number, ","), what if number == 1 else many or what + "s")
-
-
-def _print_versions() -> None:
-    libraries = ["%s %s" % (name, _installed(name)) for name in ("h5py", "networkx")]
-    python = "Python %d.%d.%d" % sys.version_info[:3]
-    print("unparallel %s (%s)" % (__version__, ", ".join([*libraries, python])))
-
-
-def _installed(name: str) -> str:
-    """A library's version as the folder beside it is named: importing the library takes ten times as long."""
-    for folder in sys.path:
-        if os.path.isdir(os.path.join(folder, name)):
-            for entry in os.listdir(folder or os.curdir):
-                # h5py-3.16.0.dist-info, h5py-2.10.0-py3.7.egg-info
-                if entry.startswith(name + "-") and entry.endswith("-info"):
-                    return entry[len(name) + 1 :].rpartition(".")[0].split("-")[0]
-            break
-    return str(import_module(name).__version__)

@@ -13,17 +13,10 @@ from .text import complain, printable, size_text
 # `unparallel --help` and a file by itself need not wait for what only many files need
 if TYPE_CHECKING:
     from ..jobs.outcome import Outcome
+from .signals import Stopped, signals
 
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 FILE_SUFFIXES = (".h5", ".hdf5", ".hdf")
-
-
-class Stopped(BaseException):
-    """The user or the job system ends the run."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.exit_code = 128 + number
 
 
 def run(options: argparse.Namespace) -> int:
@@ -156,57 +149,6 @@ def conversion_options(options: argparse.Namespace) -> Dict[str, Any]:
 
 
 @contextlib.contextmanager
-def signals() -> Iterator[None]:
-    """Turn the first signal to stop into `Stopped`; later ones must not disturb the tidying up."""
-    import signal
-    import threading
-
-    if threading.current_thread() is not threading.main_thread():  # a program that calls main() has its own ways
-        yield
-        return
-    names = ("SIGINT", "SIGTERM", "SIGHUP")
-    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
-    before = {number: signal.getsignal(number) for number in numbers}
-    ours = [number for number in numbers if before[number] not in (signal.SIG_IGN, None)]  # nohup ignores SIGHUP
-
-    caught: List[int] = []
-
-    def stop(number: int, _: Any) -> None:
-        caught.append(number)
-        for each in ours:
-            signal.signal(each, signal.SIG_IGN)
-        raise Stopped(number)
-
-    hook = getattr(sys, "unraisablehook", None)  # from Python 3.8 on
-
-    def quiet(lost: Any) -> None:
-        # raised in a finalizer, where Python reports it and goes on: it is raised again below
-        if hook is not None and not isinstance(lost.exc_value, Stopped):
-            hook(lost)
-
-    try:
-        if hook is not None:
-            sys.unraisablehook = quiet
-        for number in ours:
-            signal.signal(number, stop)
-        yield
-        if caught:  # it was raised in a function that C code called, and lost there
-            raise Stopped(caught[0])
-    except Exception:
-        if caught:  # or turned into an error of HDF5's
-            raise Stopped(caught[0]) from None
-        raise
-    finally:
-        for number in ours:
-            signal.signal(number, before[number])
-        if hook is not None:
-            sys.unraisablehook = hook
-
-
-# -- progress
-
-
-@contextlib.contextmanager
 def _progress(options: argparse.Namespace, total: int) -> Iterator[Any]:
     """A function that shows an outcome: in a bar on a terminal, else as a line; not at all with -q or --json."""
     bar = None if options.quiet or options.json else _bar(total)
@@ -257,9 +199,6 @@ def _shown(path: str) -> str:
     """A path below the current folder as the user would type it."""
     here = os.path.join(os.getcwd(), "")
     return path[len(here) :] if path.startswith(here) and "://" not in path else path
-
-
-# -- the end
 
 
 def _print_end(options: argparse.Namespace, batch: Any, outcomes: "Sequence[Outcome]") -> None:

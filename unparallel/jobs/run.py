@@ -23,7 +23,8 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tupl
 import networkx
 
 from .. import __version__, atomic, hdf5, verify
-from ..conversion import WeightCheck, convert, load_architecture
+from ..architecture import load_architecture
+from ..conversion import convert
 from ..errors import (
     AlreadySingleError,
     FileError,
@@ -35,6 +36,7 @@ from ..errors import (
     WorkerError,
     WriteError,
 )
+from ..health_check import WeightCheck
 from ..plan import Options, make_plan
 from ..reader import read
 from ..weights.health import refusal

@@ -1,0 +1,141 @@
+"""What the command prints of a conversion, an inspection, and the versions."""
+
+import os
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, List, Sequence
+
+from .. import __version__
+from .text import printable, size_text
+
+if TYPE_CHECKING:
+    from ..results import Conversion, Inspection
+
+
+def say(lines: Sequence[str]) -> None:
+    """Print a line to standard output."""
+    for line in lines:
+        print(printable(line))
+
+
+def warn(warnings: Sequence[str]) -> None:
+    """Print a warning to standard error."""
+    for warning in warnings:
+        print(printable("warning: %s" % warning), file=sys.stderr)
+
+
+def print_json(value: Any) -> None:
+    """Print a result as JSON."""
+    import json
+
+    print(json.dumps(_jsonable(value), indent=2))
+
+
+def _jsonable(value: Any) -> Any:
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
+    elif hasattr(value, "__dataclass_fields__"):
+        value = {name: getattr(value, name) for name in value.__dataclass_fields__}
+    if isinstance(value, dict):
+        return {key: _jsonable(item) for key, item in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [_jsonable(item) for item in value]
+    return value
+
+
+def conversion_lines(done: "Conversion") -> List[str]:
+    """What is said of a conversion."""
+    lines = ["%s -> %s" % (done.source, done.target)]
+    lines += _wrapper_lines(done.wrappers)
+    what = "weights file" if done.form == "weights" else "model %r" % done.template if done.template else "model"
+    lines.append("wrote:     %s, %s, %s" % (what, _count(done.layers, "layer"), _count(done.parameters, "parameter")))
+    lines.append("optimizer: %s" % (done.optimizer + " kept" if done.optimizer else "none in the file written"))
+    if done.renamed:
+        lines.append("renamed:   %s" % ", ".join("%s -> %s" % pair for pair in done.renamed))
+    check = "%s compared byte for byte" % _count(done.arrays, "array") if done.verified else "skipped"
+    lines.append("verified:  %s" % check)
+    lines.append("size:      %s -> %s" % (size_text(done.bytes_before), size_text(done.bytes_after)))
+    if done.reset:
+        lines.append("reset:     %s, mean 0 and variance 1" % _count(len(done.reset), "array"))
+    return lines + _health_lines(done.non_finite) + ["note:      %s" % note for note in done.notes]
+
+
+def _wrapper_lines(wrappers: Sequence[Any]) -> List[str]:
+    lines = []
+    for wrapper in wrappers:
+        place = " inside %s" % "/".join(wrapper.inside) if wrapper.inside else ""
+        template = "template %r" % wrapper.template if wrapper.template else "inlined towers"
+        lines.append(
+            "wrapper:   %s%s, %s, %s, %s"
+            % (
+                template,
+                place,
+                _count(wrapper.replicas, "replica"),
+                _count(len(wrapper.slices), "slice"),
+                _count(len(wrapper.merges), "merge"),
+            )
+        )
+    return lines
+
+
+def inspection_lines(seen: "Inspection") -> List[str]:
+    """What is said of an inspection."""
+    written = "Keras %s" % seen.keras_version if seen.keras_version else "an unknown Keras"
+    lines = ["%s: %s, written by %s" % (seen.source, _form(seen.form), written)]
+    lines += _wrapper_lines(seen.wrappers)
+    if seen.verdict != "parallel":
+        lines.append("verdict:   %s" % seen.reason)
+        lines.append("hint:      %s" % seen.hint)
+    if seen.template:
+        lines.append("model:     %r, outputs %s" % (seen.template, ", ".join(seen.outputs)))
+    lines.append("layers:    %d, %s" % (len(seen.layers), _count(seen.parameters, "parameter")))
+    lines += _layer_lines(seen)
+    if seen.optimizer:
+        lines.append("optimizer: %s, %s of state" % (seen.optimizer, size_text(seen.optimizer_bytes)))
+    lines += _health_lines(seen.non_finite)
+    lines += ["note:      %s" % note for note in seen.notes]
+    after = ", about %s after conversion" % size_text(seen.bytes_after) if seen.verdict == "parallel" else ""
+    lines.append("size:      %s%s" % (size_text(seen.bytes_before), after))
+    return lines
+
+
+def _layer_lines(seen: "Inspection") -> List[str]:
+    width = min(40, max([len(layer.name) for layer in seen.layers] or [0]))
+    lines = []
+    for layer in seen.layers:
+        shapes = " ".join("x".join(map(str, shape)) or "scalar" for shape in layer.shapes[:6])
+        more = " ..." if len(layer.shapes) > 6 else ""
+        kind = layer.class_name[:24]
+        lines.append(("  %-*s  %-24s %12s  %s%s" % (width, layer.name, kind, layer.parameters, shapes, more)).rstrip())
+    return lines
+
+
+def _health_lines(broken: Sequence[Any]) -> List[str]:
+    return ["health:    %s NaN or Inf" % _count(len(broken), "array holds", "arrays hold")] if broken else []
+
+
+def _form(form: str) -> str:
+    return "a weights file" if form == "weights" else "a full model file"
+
+
+def _count(number: int, what: str, many: str = "") -> str:
+    return "%s %s" % (format(number, ","), what if number == 1 else many or what + "s")
+
+
+def print_versions() -> None:
+    """The versions of what matters for a bug report."""
+    libraries = ["%s %s" % (name, _installed(name)) for name in ("h5py", "networkx")]
+    python = "Python %d.%d.%d" % sys.version_info[:3]
+    print("unparallel %s (%s)" % (__version__, ", ".join([*libraries, python])))
+
+
+def _installed(name: str) -> str:
+    """A library's version as the folder beside it is named: importing the library takes ten times as long."""
+    for folder in sys.path:
+        if os.path.isdir(os.path.join(folder, name)):
+            for entry in os.listdir(folder or os.curdir):
+                # h5py-3.16.0.dist-info, h5py-2.10.0-py3.7.egg-info
+                if entry.startswith(name + "-") and entry.endswith("-info"):
+                    return entry[len(name) + 1 :].rpartition(".")[0].split("-")[0]
+            break
+    return str(import_module(name).__version__)

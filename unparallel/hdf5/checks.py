@@ -1,0 +1,137 @@
+"""What an HDF5 object may be: plain arrays of numbers, with all their bytes in the file."""
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Optional, Tuple
+
+import h5py
+import numpy as np
+
+from ..errors import HostileFileError
+from . import chunks
+from .errors import FOREIGN, HOSTILE
+
+
+@dataclass(frozen=True)
+class Array:
+    """What is known of a dataset without reading it.
+
+    Parameters
+    ----------
+    shape : tuple of int
+    dtype : str
+        numpy's name.
+    size : int
+        Bytes in memory.
+    problem : str
+        Why it cannot be a Keras weight ("" where it can): no numbers, or more claimed than stored.
+    code : str
+        numpy's code for the type, byte order included ("" where there is none).
+    offset : int or None
+        Where its bytes lie in the file, as one piece; None where they lie in chunks or in a header.
+    """
+
+    shape: Tuple[int, ...]
+    dtype: str
+    size: int
+    problem: str = ""
+    code: str = ""
+    offset: Optional[int] = field(default=None, compare=False)
+
+
+def link_name(name: Any) -> str:
+    """The name of a link or an attribute as text."""
+    try:
+        text = name.decode("utf-8") if isinstance(name, bytes) else str(name)
+        text.encode("utf-8")  # h5py gives undecodable bytes as lone surrogates
+    except UnicodeError as error:
+        raise HostileFileError("an object's name is not UTF-8: %r" % name, "the file is damaged") from error
+    return text
+
+
+def check_attributes(path: str, owner: Any) -> None:
+    """Refuse attributes that hold anything but texts and numbers: references would come along into the copy."""
+    for index in range(h5py.h5a.get_num_attrs(owner)):
+        attribute = h5py.h5a.open(owner, index=index)
+        kind = attribute.get_type()
+        if kind.committed() or not isinstance(kind, _PLAIN_TYPES):
+            raise HostileFileError(
+                "attribute %r of %s holds references or a type of its own" % (link_name(attribute.name), path), HOSTILE
+            )
+_PLAIN_TYPES = (
+    h5py.h5t.TypeStringID,
+    h5py.h5t.TypeIntegerID,
+    h5py.h5t.TypeFloatID,
+    h5py.h5t.TypeEnumID,
+    h5py.h5t.TypeBitfieldID,
+    h5py.h5t.TypeOpaqueID,
+)
+
+
+def checked_array(path: str, dataset: Any, stored: int, file_size: int) -> Array:
+    """The facts of a dataset, or a refusal of what Keras never writes."""
+    plist = dataset.get_create_plist()
+    layout = plist.get_layout()
+    if layout == h5py.h5d.VIRTUAL:
+        raise HostileFileError("%s is a virtual dataset" % path, FOREIGN)
+    if layout == h5py.h5d.CONTIGUOUS and plist.get_external_count():
+        raise HostileFileError("%s has external storage" % path, FOREIGN)
+    filters = tuple(plist.get_filter(i)[0] for i in range(plist.get_nfilters()))
+    for code in filters:
+        if code not in chunks.FILTERS:
+            raise HostileFileError(
+                "%s needs HDF5 filter %d, which is none of %s" % (path, code, ", ".join(chunks.FILTERS.values())),
+                "rewrite the file with h5repack where that filter is installed",
+            )
+    kind = dataset.get_type()
+    if kind.committed() or _holds_references(kind):
+        raise HostileFileError("%s holds references or a type of its own" % path, HOSTILE)
+    shape = tuple(map(int, dataset.shape or ()))
+    number = _number(kind)
+    if number is None:
+        return Array(shape, "", 0, "holds no numbers")
+    size = chunks.bytes_of(shape, number.size)
+    problem = ""
+    if layout == h5py.h5d.CHUNKED:
+        problem = chunks.problem(shape, plist.get_chunk(), number.size, stored, filters)
+    elif stored != size or size > file_size:
+        problem = "claims %d bytes, the file holds %d for it" % (size, min(stored, file_size))
+    offset = dataset.get_offset() if layout == h5py.h5d.CONTIGUOUS else None
+    if offset is not None and offset + size > file_size:
+        problem = problem or "lies beyond the end of the file"
+    return Array(shape, number.name, size, problem, number.code, offset)
+
+
+def _holds_references(kind: Any) -> bool:
+    """Whether a type is a reference, or made of some."""
+    if isinstance(kind, h5py.h5t.TypeCompoundID):
+        return any(_holds_references(kind.get_member_type(i)) for i in range(kind.get_nmembers()))
+    if isinstance(kind, (h5py.h5t.TypeArrayID, h5py.h5t.TypeVlenID)):
+        return _holds_references(kind.get_super())
+    return isinstance(kind, h5py.h5t.TypeReferenceID)
+
+
+class _Number(NamedTuple):
+    """A type of plain numbers: numpy's name and code for it, and the bytes of one."""
+
+    name: str
+    code: str
+    size: int
+# What nearly all weights are: to compare types is cheaper than to have one translated.
+_FLOAT32 = _Number("float32", "<f4", 4)
+
+
+def _number(kind: Any) -> Optional[_Number]:
+    """The type as numpy has it; None for texts and the like."""
+    if kind.equal(h5py.h5t.IEEE_F32LE):
+        return _FLOAT32
+    try:
+        dtype = np.dtype(kind.dtype)
+    except (TypeError, ValueError):  # a type that numpy lacks
+        return None
+    plain = dtype.kind in "iuf" and dtype.itemsize <= 8 and not isinstance(kind, h5py.h5t.TypeEnumID)
+    if plain and not kind.equal(h5py.h5t.py_create(dtype)):
+        return None  # a damaged type passes for the nearest that numpy has
+    # bfloat16 is stored as bytes of no kind; a record is no number
+    if dtype.kind not in "biufcV" or dtype.hasobject or dtype.fields:
+        return None
+    return _Number(dtype.name, dtype.str, dtype.itemsize)

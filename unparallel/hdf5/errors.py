@@ -1,0 +1,48 @@
+"""What h5py raises for damaged files, over its versions, and what is said of it."""
+
+import contextlib
+import os
+import re
+from typing import Iterator
+
+from ..errors import FileError
+
+# What h5py raises for damaged files, over its versions.
+HDF5_ERRORS = (OSError, RuntimeError, KeyError, ValueError, TypeError, OverflowError, SystemError)
+HOSTILE = "Keras never writes those; do not trust this file"
+FOREIGN = "its bytes lie in other files; do not trust this file"
+
+
+@contextlib.contextmanager
+def reading() -> Iterator[None]:
+    """Turn what h5py raises for damaged files into errors of ours."""
+    try:
+        yield
+    except HDF5_ERRORS as error:
+        raise damaged(error) from error
+
+
+def damaged(error: BaseException) -> FileError:
+    """The error of ours for one that h5py raised while reading."""
+    number = error_number(error)
+    if number:
+        return FileError("cannot be read: %s" % os.strerror(number), "the disk or the network may be failing")
+    return FileError("damaged HDF5: %s" % first_line(error), "get a fresh copy of the file")
+
+
+def error_number(error: BaseException) -> int:
+    """The system's error number, which HDF5 hides in its message; 0 where there is none."""
+    found = re.search(r"errno = (\d+)", str(error))
+    return int(found.group(1)) if found else getattr(error, "errno", None) or 0
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of what h5py says."""
+    text = str(error.args[0]) if error.args and isinstance(error, KeyError) else str(error)  # a KeyError quotes itself
+    return (text.splitlines() or [type(error).__name__])[0]
+
+
+def unreadable(error: BaseException) -> FileError:
+    """The error for a path that the system does not open (a `ValueError`: it holds a NUL)."""
+    number = getattr(error, "errno", None)
+    return FileError(os.strerror(number) if number else str(error), "check the path and its permissions")

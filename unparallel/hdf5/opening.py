@@ -1,0 +1,172 @@
+"""Opening a file that may be damaged, locked, hostile or something else than HDF5."""
+
+import contextlib
+import errno
+import os
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+import h5py
+
+from ..errors import FileError, NotKerasError, UnparallelError
+from .errors import HDF5_ERRORS, damaged, error_number, reading, unreadable
+from .source import Source, as_text, limit_cache
+
+SIGNATURE = b"\x89HDF\r\n\x1a\n"
+
+
+@contextlib.contextmanager
+def open_source(path: str) -> Iterator[Source]:
+    """Open a file for reading and check everything in it.
+
+    Raises
+    ------
+    FileError
+        It is missing, unreadable, truncated, locked or damaged, or it was changed meanwhile.
+    NotKerasError
+        It is something else than HDF5; the message says what.
+    HostileFileError
+        It uses links, references, external or virtual storage, foreign filters or absurd shapes.
+    """
+    before = _stamp(path)
+    _check_signature(path)
+    handle = _open_for_reading(path)
+    try:
+        with reading():
+            limit_cache(handle)
+        yield Source(path, handle)
+        _check_unchanged(path, before)
+    except UnparallelError as error:
+        # half-written files look damaged: say what is the matter
+        _check_unchanged(path, before, error)
+        raise
+    finally:
+        handle.close()
+
+
+def _stamp(path: str) -> Tuple[int, ...]:
+    """What changes when a file does."""
+    try:
+        facts = os.stat(path)
+    except (OSError, ValueError) as error:
+        raise unreadable(error) from error
+    return facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns
+
+
+def _check_unchanged(path: str, before: Tuple[int, ...], error: Optional[UnparallelError] = None) -> None:
+    if os.path.exists(path) and _stamp(path) == before:
+        return
+    raise FileError(
+        "the file was changed while it was read", "wait until the program that writes it is done, and try again"
+    ) from error
+# Network file systems without locks: what Linux, macOS and NFS clients answer there.
+_NO_LOCKS = frozenset((errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK, 524))
+_LOCKING = "HDF5_USE_FILE_LOCKING"
+
+
+def _open_for_reading(path: str) -> Any:
+    try:
+        return _opened(path)
+    except HDF5_ERRORS as error:
+        raise _opening_error(error) from error
+
+
+def _opened(path: str) -> Any:
+    """The open file; without HDF5's lock where the file system knows none."""
+    options = {"rdcc_nbytes": 0}  # no cache of unpacked chunks, since each is read once, and whole
+    try:
+        return h5py.File(path, "r", **options)
+    except OSError as error:
+        if "lock" not in str(error) or error_number(error) not in _NO_LOCKS:
+            raise
+    try:
+        return h5py.File(path, "r", locking=False, **options)
+    except TypeError:  # h5py before 3.5, whose HDF5 looks at the environment each time
+        before = os.environ.get(_LOCKING)
+        os.environ[_LOCKING] = "FALSE"
+        try:
+            return h5py.File(path, "r", **options)
+        finally:
+            del os.environ[_LOCKING]
+            if before is not None:
+                os.environ[_LOCKING] = before
+
+
+def _opening_error(error: BaseException) -> FileError:
+    text = str(error)
+    number = error_number(error)
+    if "truncated" in text:
+        return FileError("the file is truncated", "copy it again: its end is missing")
+    if "lock" in text:
+        return FileError(
+            "another process has the file open for writing (%s)" % (os.strerror(number) if number else text),
+            "wait until it is written; on a network disk without locks, set %s=FALSE" % _LOCKING,
+        )
+    if "already open for write" in text:
+        return FileError(
+            "another process is writing the file, or crashed while it was",
+            "wait until it is written; after a crash, h5clear -s FILE makes it readable",
+        )
+    return unreadable(OSError(number, "")) if number else damaged(error)
+
+
+def _check_signature(path: str) -> None:
+    """Say what a file is that is no HDF5 file."""
+    if os.path.isdir(path):
+        if os.path.exists(os.path.join(path, "saved_model.pb")):
+            raise NotKerasError("a SavedModel folder, not an HDF5 file", "load it with TensorFlow and save it as .h5")
+        raise NotKerasError("a folder, not a file", "name the .h5 file")
+    if not os.path.isfile(path):  # opening a pipe would wait for whoever writes to it
+        raise NotKerasError("no regular file", "name the .h5 file")
+    try:
+        with open(path, "rb") as handle:
+            head = handle.read(512)
+            size = handle.seek(0, os.SEEK_END)
+            offset = 0
+            # HDF5 looks for its signature at 0, 512, 1024, 2048, ... (a user block may come first)
+            while offset + 8 <= size:
+                handle.seek(offset)
+                if handle.read(8) == SIGNATURE:
+                    return
+                offset = 512 if not offset else offset * 2
+    except OSError as error:
+        raise unreadable(error) from error
+    raise NotKerasError(*_what_else(path, head))
+
+
+def _what_else(path: str, head: bytes) -> Tuple[str, str]:
+    """(what a file is, what to do) for a file without the HDF5 signature."""
+    if not head:
+        return "the file is empty", "copy it again"
+    if head.startswith(b"version https://git-lfs"):
+        return "a Git LFS pointer, not the file itself", "run `git lfs pull` to fetch it"
+    if head.startswith(b"PK\x03\x04"):
+        return "a zip archive (a .keras file?), not HDF5", "Keras 3 archives are never multi_gpu_model files"
+    if head.startswith(b"\x1f\x8b"):
+        return "a gzip file, not HDF5", "run gunzip first"
+    if _is_checkpoint(path):
+        return "a TensorFlow checkpoint, not HDF5", "load it with TensorFlow and save it as .h5"
+    if b"\0" not in head and sum(byte > 127 for byte in head) * 4 < len(head):
+        return "a text file, not HDF5", "this may be an error page: download the file again"
+    return "not an HDF5 file", "only .h5 files that Keras saved can be read"
+
+
+def _is_checkpoint(path: str) -> bool:
+    base = os.path.basename(path)
+    return base.endswith(".index") or ".data-0000" in base or base == "checkpoint" or os.path.exists(path + ".index")
+
+
+def root_names(path: str) -> List[str]:
+    """Names of the root's attributes and members: enough to tell whether a file is one of Keras.
+
+    What lies below is not looked at, so what `open_source` refuses may be asked too.
+    """
+    handle = _open_for_reading(path)
+    try:
+        return [as_text(name) for name in handle.attrs] + [as_text(name) for name in handle]
+    finally:
+        handle.close()
+
+
+def library_versions() -> Dict[str, str]:
+    """Versions of h5py and of the HDF5 library."""
+    return {"h5py": str(h5py.version.version), "hdf5": str(h5py.version.hdf5_version)}

@@ -1,0 +1,346 @@
+"""An HDF5 file open for reading: attributes, arrays, and their bytes in blocks."""
+
+import os
+from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
+
+import h5py
+import numpy as np
+
+from ..errors import FileError, HostileFileError, NotKerasError
+from . import chunks, heaps
+from .checks import Array, check_attributes, checked_array, link_name
+from .errors import HOSTILE, reading
+
+# Keras splits list attributes above this many bytes, since an object header holds 64 KiB at most.
+ATTRIBUTE_LIMIT = 64512
+# A model_config of 30 MB exists; an attribute that claims more than this is not a config.
+LONGEST_ATTRIBUTE = 32 * 2**20
+# What 64 KiB, the most that an attribute of Keras' has, hold.
+MOST_VARIABLE_TEXTS = 4096
+# Up to here, a file's heaps are looked for in all of it, before HDF5 touches it.
+SMALL_FILE = 64 * 2**20
+MOST_OBJECTS = 300_000
+# HDF5 follows groups in groups by recursion: some thousand levels end the process.
+DEEPEST_GROUP = 64
+MOST_PATH_BYTES = 48 * 2**20
+BLOCK = 2**20
+# Bytes of an open file's structure that HDF5 keeps in memory, and the most where a single piece is larger.
+STRUCTURE_CACHE = 2**20
+LARGEST_CACHE = 2**26
+# Two of these, one of each file, stay in a core's cache while they are compared and scanned.
+STORED_BLOCK = 2**18
+
+
+def as_text(value: Any) -> str:
+    """`value` as text: h5py 2.10 gives bytes where 3.x gives str."""
+    if isinstance(value, (bytes, np.bytes_)):
+        return bytes(value).decode("utf-8")
+    return str(value)
+
+
+class Source:
+    """An HDF5 file open for reading, all its objects checked.
+
+    Use `open_source`, which makes one.
+    """
+
+    def __init__(self, path: str, handle: Any) -> None:
+        self.path = path
+        self.handle = handle
+        self.arrays: Dict[str, Array] = {}
+        self.groups: Dict[str, None] = {"/": None}
+        self._path_bytes = 0
+        self._stored_bytes = 0
+        self._unpacked: Set[str] = set()
+        self._heap: Optional[heaps.Heap] = None
+        # the file that HDF5 itself has open, where the system can read at a place of it
+        plain = handle.driver == "sec2" and hasattr(os, "pread")
+        self._number: Optional[int] = handle.id.get_vfd_handle() if plain else None
+        with reading():
+            self._file_size = os.path.getsize(path)
+            if self._file_size <= SMALL_FILE:
+                self._look_at_heaps([])
+            check_attributes("/", h5py.h5g.open(handle.id, b"/"))
+            self._survey()
+
+    def _survey(self) -> None:
+        """Record every group and dataset; refuse what could bring in foreign bytes."""
+        root = self.handle.id
+
+        def visit(name: bytes, info: Any) -> Optional[BaseException]:
+            # no exception must pass through HDF5's C code, a signal's neither: what is returned ends the visit
+            try:
+                self._look_at("/" + link_name(name), info.type, root, name)
+            except BaseException as error:  # noqa: BLE001
+                return error
+            return None
+
+        problem = root.links.visit(visit, info=True)
+        if problem is not None:
+            raise problem
+
+    def _look_at(self, path: str, link: int, root: Any, name: bytes) -> None:
+        self._path_bytes += len(path)
+        if len(self.groups) + len(self.arrays) > MOST_OBJECTS or self._path_bytes > MOST_PATH_BYTES:
+            raise HostileFileError(
+                "more than %d objects, or %d bytes of names" % (MOST_OBJECTS, MOST_PATH_BYTES), "this is no Keras file"
+            )
+        if path.count("/") > DEEPEST_GROUP:
+            raise HostileFileError("groups nested more than %d deep" % DEEPEST_GROUP, "this is no Keras file")
+        if link != h5py.h5l.TYPE_HARD:
+            kind = {h5py.h5l.TYPE_SOFT: "soft", h5py.h5l.TYPE_EXTERNAL: "external"}.get(link, "user-defined")
+            raise HostileFileError("%s is a link of the %s kind" % (path, kind), HOSTILE)
+        if path in self.groups or path in self.arrays:
+            raise HostileFileError("two objects are named %s" % path, HOSTILE)
+        item = h5py.h5o.open(root, name)
+        check_attributes(path, item)
+        self._record(path, item)
+
+    def _record(self, path: str, item: Any) -> None:
+        if isinstance(item, h5py.h5g.GroupID):
+            self.groups[path] = None
+        elif isinstance(item, h5py.h5d.DatasetID):
+            # an object that has several names, and objects that share bytes, count each time: they are copied each time
+            stored = item.get_storage_size()
+            self._stored_bytes += stored
+            self.arrays[path] = checked_array(path, item, stored, self._file_size)
+            if self._stored_bytes > self._file_size:
+                raise HostileFileError("%s and those before claim more bytes than the file has" % path, HOSTILE)
+        else:
+            raise HostileFileError("%s is a named datatype" % path, HOSTILE)
+
+    def array(self, path: str) -> Optional[Array]:
+        """What is known of the dataset at `path`; None where there is none.
+
+        Raises
+        ------
+        HostileFileError
+            It cannot be a weight: it holds no numbers, or claims more bytes than the file has for it.
+        """
+        array = self.arrays.get(path)
+        if array is not None and array.problem:
+            raise HostileFileError(
+                "%s %s" % (path, array.problem), "the save was interrupted, or the file is not to be trusted"
+            )
+        return array
+
+    def attribute_names(self, path: str) -> List[str]:
+        """Names of the attributes of the object at `path`, sorted."""
+        owner = self.handle[path].id
+        names = [link_name(h5py.h5a.open(owner, index=i).name) for i in range(h5py.h5a.get_num_attrs(owner))]
+        return sorted(names)
+
+    def has_attribute(self, path: str, name: str) -> bool:
+        """Whether the object at `path` has that attribute."""
+        with reading():
+            return bool(h5py.h5a.exists(self.handle.id, name.encode("utf-8"), obj_name=path.encode("utf-8")))
+
+    def text(self, path: str, name: str) -> Optional[str]:
+        """A scalar text attribute; None where it is absent.
+
+        Raises
+        ------
+        NotKerasError
+            The attribute is not one text.
+        """
+        if not self.has_attribute(path, name):
+            return None
+        value = self._attribute(path, name)
+        with reading():
+            limit_cache(self.handle)  # a config is a large piece
+        if isinstance(value, np.ndarray) and value.size == 1:
+            value = value.reshape(-1)[0]
+        if not isinstance(value, (str, bytes)):
+            raise NotKerasError("attribute %r of %s is no text" % (name, path), "the file is damaged or no Keras file")
+        try:
+            return as_text(value)
+        except UnicodeDecodeError as error:
+            raise NotKerasError("attribute %r of %s is not UTF-8" % (name, path), "the file is damaged") from error
+
+    def names(self, path: str, name: str) -> Optional[List[str]]:
+        """A list attribute, whole or split over name0, name1, ...; None where neither is there."""
+        if self.has_attribute(path, name):
+            return self._list(path, name)
+        items: List[str] = []
+        part = 0
+        while self.has_attribute(path, "%s%d" % (name, part)):
+            items += self._list(path, "%s%d" % (name, part))
+            part += 1
+            if len(items) > MOST_OBJECTS:
+                raise HostileFileError("attribute %r of %s has too many parts" % (name, path), HOSTILE)
+        return items if part else None
+
+    def has_fixed_names(self, path: str, name: str) -> bool:
+        """Whether a list attribute holds fixed-length texts; True for one that is split or empty."""
+        if not self.has_attribute(path, name):
+            return True
+        kind = h5py.h5a.open(self.handle[path].id, name.encode("utf-8")).get_type()
+        return not (isinstance(kind, h5py.h5t.TypeStringID) and kind.is_variable_str())
+
+    def _list(self, path: str, name: str) -> List[str]:
+        value = np.asarray(self._attribute(path, name))
+        if value.ndim != 1 or (value.size and value.dtype.kind not in "SUO"):
+            raise NotKerasError("attribute %r of %s is no list of names" % (name, path), "the file is damaged")
+        try:
+            return [as_text(item) for item in value]
+        except UnicodeDecodeError as error:
+            raise NotKerasError("attribute %r of %s is not UTF-8" % (name, path), "the file is damaged") from error
+
+    def _attribute(self, path: str, name: str) -> Any:
+        with reading():
+            attribute = h5py.h5a.open(self.handle.id, name.encode("utf-8"), obj_name=path.encode("utf-8"))
+            kind, shape = attribute.get_type(), attribute.shape
+            self._check_attribute(path, name, kind, shape)
+            if not shape or not isinstance(kind, h5py.h5t.TypeStringID) or kind.is_variable_str():
+                return self.handle[path].attrs[name]
+            # a list of names, one a layer: h5py's own way takes twice as long
+            value = np.empty(shape, "S%d" % kind.get_size())
+            attribute.read(value)
+            return value
+
+    def _check_attribute(self, path: str, name: str, kind: Any, shape: Tuple[int, ...]) -> None:
+        """Refuse an attribute whose shape claims more than a config or a list of names could need."""
+        count = chunks.bytes_of(shape, 1)
+        size = count * max(1, kind.get_size())
+        if count > MOST_OBJECTS or size > min(LONGEST_ATTRIBUTE, self._file_size):
+            raise HostileFileError(
+                "attribute %r of %s claims %d elements" % (name, path, count), "do not trust this file"
+            )
+        if isinstance(kind, h5py.h5t.TypeStringID) and kind.is_variable_str():
+            self._check_texts(path, name, count)
+
+    def _check_texts(self, path: str, name: str, count: int) -> None:
+        """Refuse texts of variable length that HDF5 could hang on, or that take more memory than a config does."""
+        if count > MOST_VARIABLE_TEXTS:
+            raise HostileFileError("attribute %r of %s holds %d texts" % (name, path, count), HOSTILE)
+        if self._heap is None:
+            arrays = self.arrays.values()
+            self._look_at_heaps([(array.offset, array.size) for array in arrays if array.offset is not None])
+
+    def _look_at_heaps(self, arrays: List[Tuple[int, int]]) -> None:
+        """Refuse heaps that HDF5 would go round in, or that hold too much; what is in the arrays is not looked at."""
+        with open(self.path, "rb") as file:
+            self._heap = heaps.look_at(file, self._file_size, arrays, self.handle.userblock_size)
+            if self._heap.problem:
+                raise FileError("damaged HDF5: %s" % self._heap.problem, "get a fresh copy of the file")
+            size = heaps.size_of_large_texts(file, self._heap) if self._heap.large else 0
+        if size > 2 * LONGEST_ATTRIBUTE:
+            raise HostileFileError("attributes hold texts of %d bytes" % size, HOSTILE)
+
+    def below(self, path: str) -> List[str]:
+        """Paths of all datasets below the group at `path`, in the file's order."""
+        prefix = path.rstrip("/") + "/"
+        return [name for name in self.arrays if name.startswith(prefix)]
+
+    def stored_size(self) -> int:
+        """Bytes of the whole file, when it was opened."""
+        return self._file_size
+
+    def blocks(self, path: str) -> Iterator[bytes]:
+        """The array's elements as they lie in memory, in blocks of 1 MiB or less, unless its chunks are larger.
+
+        In C order, unless the array is chunked: then a row of chunks, or a part of one, comes after another.
+
+        Raises
+        ------
+        FileError
+            It cannot be read.
+        HostileFileError
+            Its chunks unpack to something else than they should.
+        """
+        with reading():
+            array = self.arrays[path]
+            if array.offset is not None and self._number is not None:
+                yield from self._stored(array.offset, array.size)
+                return
+            self.check_unpacking(path)
+            dataset = self.handle[path]
+            for block in array_blocks(dataset):
+                yield block
+
+    def _stored(self, offset: int, size: int) -> Iterator[bytes]:
+        """A part of the file as it is: HDF5 would open a dataset for it, convert its type and copy it once more."""
+        assert self._number is not None
+        for start in range(offset, offset + size, STORED_BLOCK):
+            wanted = min(STORED_BLOCK, offset + size - start)
+            block = os.pread(self._number, wanted, start)
+            if len(block) != wanted:
+                raise FileError("the file is truncated", "copy it again: its end is missing")
+            yield block
+
+    def packed(self, path: str, ours: bool = False) -> Optional[Iterator[Any]]:
+        """The chunks of a compressed array as they are stored; None for any other array.
+
+        Two arrays for which all of it is equal are equal, and nothing had to be unpacked.  First come the facts by
+        which they are read: type, shape, chunks and filters.  Unless the file is `ours`, its chunks are checked as
+        for `blocks`.
+        """
+        with reading():
+            dataset = self.handle[path]
+            if not chunks.filters_of(dataset):
+                return None
+            if not ours:
+                self.check_unpacking(path)
+            return self._packed(dataset)
+
+    def _packed(self, dataset: Any) -> Iterator[Any]:
+        with reading():
+            yield dataset.dtype.str, dataset.shape, dataset.chunks, chunks.filters_of(dataset)
+            for corner in chunks.corners(dataset.shape, dataset.chunks):
+                yield dataset.id.read_direct_chunk(corner)
+
+    def check_unpacking(self, path: str) -> None:
+        """Refuse an array whose chunks cannot be read, or unpack to something else than they should."""
+        array = self.arrays.get(path)
+        if array is None or array.offset is not None or path in self._unpacked:
+            return
+        with reading():
+            dataset = self.handle[path]
+            trouble = chunks.check_chunks(dataset) if dataset.chunks else ""
+        if trouble:
+            raise HostileFileError("%s %s" % (path, trouble), "the file is damaged, or not to be trusted")
+        self._unpacked.add(path)
+
+
+def array_blocks(dataset: Any) -> Iterator[bytes]:
+    """The elements of an open `h5py.Dataset`, a block at a time, with bounded memory."""
+    if not dataset.shape:
+        yield dataset[()].tobytes()
+    elif dataset.size:
+        for part in parts_of(dataset):
+            yield dataset[part].tobytes()
+
+
+def parts_of(dataset: Any) -> Iterator[Tuple[slice, ...]]:
+    """Selections that together are the whole array, each of about one block, and whole chunks where it has chunks."""
+    # of a part of a chunk, HDF5 would unpack the whole each time
+    return _boxes(dataset.shape, dataset.chunks or (1,) * len(dataset.shape), dataset.dtype.itemsize)
+
+
+def _boxes(shape: Tuple[int, ...], steps: Tuple[int, ...], itemsize: int) -> Iterator[Tuple[slice, ...]]:
+    """Consecutive parts of an array, of one block at most where a step in each direction is no more."""
+    row = chunks.bytes_of((steps[0],) + shape[1:], itemsize)
+    if row > BLOCK and len(shape) > 1:
+        for i in range(0, shape[0], steps[0]):
+            for rest in _boxes(shape[1:], steps[1:], itemsize * steps[0]):
+                yield (slice(i, i + steps[0]),) + rest
+        return
+    step = steps[0] * max(1, BLOCK // row)
+    for i in range(0, shape[0], step):
+        yield (slice(i, i + step),)
+
+
+def limit_cache(handle: Any) -> None:
+    """Take HDF5's cache back to its least; it grows again for large pieces, and for nothing else.
+
+    By itself it takes up to 32 MiB, for what is looked at once.  All names in a group are one piece, which would be
+    read or written again with every name if it found no room.
+    """
+    config = handle.id.get_mdc_config()
+    config.set_initial_size = True
+    config.initial_size = config.min_size = STRUCTURE_CACHE
+    config.max_size = LARGEST_CACHE
+    # not by the share of what is found in it, but for a piece that is larger than all of it
+    config.incr_mode = config.decr_mode = 0
+    config.flash_threshold = 1.0
+    handle.id.set_mdc_config(config)

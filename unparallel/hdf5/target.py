@@ -1,0 +1,256 @@
+"""A new HDF5 file: objects copied as they are, attributes as Keras writes them; whole, or not at all."""
+
+import contextlib
+import errno
+import os
+from typing import Any, Iterator, Mapping, Optional, Sequence, Tuple
+
+import h5py
+import numpy as np
+
+from ..atomic import PARTIAL_SUFFIX, owner_mark
+from ..errors import FileError, TargetExistsError, WriteError
+from .disk import Disk, Sync, sync_folder, take_mode
+from .errors import HDF5_ERRORS, error_number, first_line, reading
+from .opening import open_source
+from .source import ATTRIBUTE_LIMIT, LONGEST_ATTRIBUTE, Source, limit_cache, parts_of
+
+
+class Target:
+    """A new HDF5 file that is being written."""
+
+    def __init__(self, handle: Any, source: Source, disk: Disk) -> None:
+        self.handle = handle
+        self.source = source
+        self._disk = disk
+        self.sync: Optional[Sync] = None
+        self._links = h5py.h5p.create(h5py.h5p.LINK_CREATE)
+        self._links.set_create_intermediate_group(True)
+        # Keras gives arrays no attributes: whatever hangs on one is not part of the model
+        self._bare = h5py.h5p.create(h5py.h5p.OBJECT_COPY)
+        self._bare.set_copy_object(h5py.h5o.COPY_WITHOUT_ATTR_FLAG)
+
+    def group(self, path: str) -> None:
+        """Make a group, with those above it; one that is there already stays."""
+        # to ask first whether it is there costs twice as much as to make it
+        with contextlib.suppress(ValueError):
+            if path.isascii():
+                h5py.h5g.create(self.handle.id, path.encode("utf-8"), lcpl=self._links)
+                return
+        self.handle.require_group(path)
+
+    def set_names(self, path: str, name: str, items: Sequence[str], fixed: bool = True) -> None:
+        """A list attribute as Keras writes it: split, and then of fixed-length texts, above 64,512 bytes.
+
+        A shorter list is one of fixed-length texts under h5py 2 and of variable-length ones under h5py 3.
+        """
+        encoded = [item.encode("utf-8") for item in items]
+        if len(encoded) * max(map(len, encoded), default=0) > LONGEST_ATTRIBUTE:
+            # the longest name sets the width of all
+            raise FileError("%d names as long as the longest are too much" % len(items), "no Keras could write this")
+        data = np.array(encoded, dtype="S" if items else "float64")
+        parts = [data]
+        while any(part.nbytes > ATTRIBUTE_LIMIT for part in parts):
+            if len(parts) >= len(data):
+                raise FileError("a name is longer than an HDF5 attribute can hold", "no Keras could write this file")
+            # fewer parts than these would not do; Keras tries all numbers from 1 on
+            parts = np.array_split(data, max(len(parts) + 1, data.nbytes // ATTRIBUTE_LIMIT))
+        if len(parts) == 1 and len(data) and not fixed:
+            self.handle[path].attrs.create(name, list(data), dtype=h5py.string_dtype("ascii"))
+            return
+        for i, part in enumerate(parts):
+            self._set_list(path, name if len(parts) == 1 else "%s%d" % (name, i), part)
+
+    def _set_list(self, path: str, name: str, data: "np.ndarray[Any, Any]") -> None:
+        """What `attrs[name] = data` does, without opening the object as a Python one first."""
+        kind = h5py.h5t.py_create(data.dtype, logical=True)
+        space = h5py.h5s.create_simple(data.shape)
+        owner = path.encode("utf-8")
+        h5py.h5a.create(self.handle.id, name.encode("utf-8"), kind, space, obj_name=owner).write(data)
+
+    def set_text(
+        self, path: str, name: str, value: str, like: Optional[Tuple[str, str]] = None, charset: str = "ascii"
+    ) -> None:
+        """A text attribute of the type of the source's attribute `like` (path, name), else variable-length."""
+        data = value.encode("utf-8")
+        dtype = _text_type(self.source, like, data) if like else h5py.string_dtype(charset)
+        self.handle[path].attrs.create(name, data, shape=(), dtype=dtype)
+        limit_cache(self.handle)
+
+    def copy_attribute(self, source_path: str, path: str, name: str) -> None:
+        """Carry a scalar text attribute over, type and all; one that is absent stays absent."""
+        value = self.source.text(source_path, name)
+        if value is not None:
+            self.set_text(path, name, value, like=(source_path, name))
+
+    def copy(self, source_path: str, path: str) -> None:
+        """Copy an array as an object: no byte is decoded."""
+        with reading():  # what the disk refuses is no error to HDF5
+            # a chunk that cannot be copied leaves HDF5 2.0 with broken memory: it crashes when the file is closed
+            self.source.check_unpacking(source_path)
+            h5py.h5o.copy(
+                self.source.handle.id,
+                source_path.encode("utf-8"),
+                self.handle.id,
+                path.encode("utf-8"),
+                copypl=self._bare,
+                lcpl=self._links,
+            )
+        self._disk.check()
+
+    def mend(self, path: str, neutral: float) -> None:
+        """Put `neutral` in place of what is not finite in a copied array, a block at a time."""
+        dataset = self.handle[path]
+        for part in parts_of(dataset) if dataset.shape else [()]:
+            values = dataset[part]
+            dataset[part] = np.where(np.isfinite(values), values, values.dtype.type(neutral))
+        self._disk.check()
+
+    def wait(self) -> None:
+        """Wait until the disk has all of the file.
+
+        Raises
+        ------
+        WriteError
+            The disk refused some of it.
+        """
+        assert self.sync is not None
+        try:
+            self.sync.wait()
+        except OSError as error:
+            raise _write_error(self._disk.path, error) from error
+
+    def copy_group(self, source_path: str, path: str, lists: Sequence[str]) -> None:
+        """Copy the arrays at any depth below a group and its list attributes of these names, and nothing else.
+
+        Copying the group as an object would bring along whatever a stranger's file has tied to it.
+        """
+        self.group(path)
+        for name in lists:
+            items = self.source.names(source_path, name)
+            if items is not None:
+                self.set_names(path, name, items, self.source.has_fixed_names(source_path, name))
+        for array in self.source.below(source_path):
+            self.copy(array, path + array[len(source_path) :])
+
+
+def _text_type(source: Source, like: Tuple[str, str], data: bytes) -> "np.dtype[Any]":
+    """The type for a text attribute: that of an attribute of the source."""
+    kind = h5py.h5a.open(source.handle[like[0]].id, like[1].encode("utf-8")).get_type()
+    charset = "utf-8" if kind.get_cset() == h5py.h5t.CSET_UTF8 else "ascii"
+    length = None if kind.is_variable_str() else max(1, len(data))
+    return h5py.string_dtype(charset, length)  # type: ignore[no-any-return]
+
+
+def partial_name(target: str) -> str:
+    """A name beside `target` for the file while it is being written; it tells whose it is."""
+    # through a link, since a rename must not cross file systems
+    folder, base = os.path.split(os.path.realpath(target) if os.path.islink(target) else os.path.abspath(target))
+    # a file name has 255 bytes at most on every file system that we know
+    short = os.fsencode(base)[:180].decode("utf-8", "ignore")
+    return os.path.join(folder, ".%s.%s%s" % (short, owner_mark(), PARTIAL_SUFFIX))
+
+
+@contextlib.contextmanager
+def new_file(partial: str, source: Source) -> Iterator[Target]:
+    """An HDF5 file at `partial`, whole when the block ends; its `wait` tells when it is on disk."""
+    disk: Optional[Disk] = None
+    try:
+        disk = Disk(partial)
+        handle = h5py.File(disk, "w", libver="earliest")
+        target = Target(handle, source, disk)
+        try:
+            limit_cache(handle)
+            yield target
+        finally:
+            handle.close()
+        target.sync = disk.sync()
+    except HDF5_ERRORS as error:
+        problem = disk.problem if disk is not None and disk.problem is not None else error
+        if isinstance(problem, HDF5_ERRORS):
+            raise _write_error(partial, problem) from error
+        raise problem from None  # a signal's
+    finally:
+        if disk is not None:
+            disk.close()
+
+
+def _write_error(partial: str, error: BaseException) -> WriteError:
+    """What went wrong while writing, in the user's words."""
+    folder = os.path.dirname(partial)
+    number = error_number(error)
+    if number == errno.ENOENT or not os.path.isdir(folder):
+        return WriteError("cannot write: there is no folder %s" % folder, "make the folder first")
+    if number in (errno.EACCES, errno.EPERM):
+        return WriteError("cannot write: no permission in %s" % folder, "choose another folder")
+    cause = os.strerror(number) if number else first_line(error)
+    return WriteError("cannot write: %s" % cause, "check space and permissions in %s" % folder)
+
+
+def _sync(path: str) -> None:
+    number = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
+
+
+def finish(path: str, texts: Mapping[str, str]) -> None:
+    """Give a file that Keras wrote new root texts, each of the type that the old one has, and bring it to disk."""
+    try:
+        if texts:
+            with open_source(path) as source:
+                kinds = {name: _text_type(source, ("/", name), text.encode("utf-8")) for name, text in texts.items()}
+            with h5py.File(path, "r+") as handle:
+                for name, text in texts.items():
+                    handle.attrs.create(name, text.encode("utf-8"), shape=(), dtype=kinds[name])
+        _sync(path)
+    except (OSError, RuntimeError) as error:
+        raise _write_error(path, error) from error
+
+
+def put_in_place(partial: str, target: str, overwrite: bool) -> None:
+    """Give a finished file its name: whole or not at all, on disk when this returns.
+
+    A target that is replaced gives its permissions to the new file; one that is a symbolic link stays one, and
+    the file that it points to is replaced.
+
+    Raises
+    ------
+    TargetExistsError
+        `target` is there and `overwrite` is False.
+    """
+    place = os.path.realpath(target) if overwrite else target
+    try:
+        if overwrite:
+            take_mode(partial, place)
+            os.replace(partial, place)
+        else:
+            _rename_new(partial, target)
+    except FileExistsError as error:
+        raise TargetExistsError("exists", "--overwrite replaces it") from error
+    except OSError as error:
+        raise _write_error(partial, error) from error
+    if os.name == "posix":
+        try:
+            sync_folder(os.path.dirname(os.path.abspath(place)))
+        except OSError as error:
+            raise WriteError(
+                "written, but the disk did not confirm it: %s" % os.strerror(error.errno or errno.EIO),
+                "check the disk, then the file",
+            ) from error
+
+
+def _rename_new(partial: str, target: str) -> None:
+    """Rename without replacing: a file that appeared since the start is not lost."""
+    try:
+        os.link(partial, target)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links
+        if os.path.lexists(target):
+            raise FileExistsError(target) from None
+        os.replace(partial, target)
+        return
+    with contextlib.suppress(OSError):
+        os.unlink(partial)
