@@ -6,7 +6,6 @@ under pyenv.  Environments come from `venv`, since current virtualenv no longer 
 
 import glob
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -24,8 +23,12 @@ def find_python(*versions):
     """The path of the first of these Pythons that runs here, or None; a shim that finds no Python is none."""
     for version in versions:
         roots = [os.environ.get("PYENV_ROOT"), os.path.expanduser("~/.pyenv")]
-        installed = [path for root in roots if root
-                     for path in sorted(glob.glob(os.path.join(root, "versions", version + ".*", "bin", "python")))]
+        installed = [
+            path
+            for root in roots
+            if root
+            for path in sorted(glob.glob(os.path.join(root, "versions", version + ".*", "bin", "python")))
+        ]
         for path in [shutil.which("python" + version)] + installed[::-1]:
             if path and _answers(path, version):
                 return path
@@ -77,7 +80,7 @@ FIXTURES = {
 def need(session, python, version):
     """Skip the session where its Python is missing; where it is there, give it a pip that old wheels need."""
     if python is None:
-        session.skip("no Python %s on this machine" % version)
+        session.skip(f"no Python {version} on this machine")
     if version in ("3.6", "3.7"):
         session.install(OLD_PIP)
 
@@ -112,14 +115,17 @@ def batch_long(session):
 def _batch_tests(session, names, env):
     # named here, aiobotocore is settled before the newest botocore that moto would take, and pip finds its way
     session.install("-e", ".[test,progress,dask,remote]", "aiobotocore", "moto[server]>=5")
-    session.run("pytest", *["tests/jobs/test_%s.py" % name for name in names], *session.posargs, env=env)
+    session.run("pytest", *[f"tests/jobs/test_{name}.py" for name in names], *session.posargs, env=env)
 
 
 @nox.session
 def lint(session):
-    """Run ruff."""
-    session.install("ruff")
+    """Style, spelling, and what may import what."""
+    session.install("ruff", "codespell", "import-linter", "-e", ".")
     session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+    session.run("codespell")
+    session.run("lint-imports", "--no-logo")
 
 
 @nox.session
@@ -158,7 +164,7 @@ def wheel(session):
     session.chdir(away)
     where = session.run("python", "-c", "import unparallel; print(unparallel.__file__)", silent=True)
     if "site-packages" not in where:
-        session.error("the tests would run on %s, not on the wheel" % where.strip())
+        session.error(f"the tests would run on {where.strip()}, not on the wheel")
     session.run("unparallel", "--help", silent=True)
     session.run("pytest", *session.posargs)
 
@@ -181,26 +187,13 @@ def conformance_oldest(session):
     _check_conformance(session)
 
 
-# One and the same `parallel.h5` has two gold files here that name its weights differently: "conv2d_1_1/kernel:0" with
-# --no-optimizer and --weights-only, "conv2d_1/kernel:0" with the optimizer (that one was written without the wrapper,
-# so without the clone that `cpu_relocation` trains).  An option must not rename weights: the names stay as they are.
-CONTRADICTED = re.compile(r"FAIL official/\w+/cpu_relocation full parallel\.h5 *$")
-
-
 def _check_conformance(session):
-    """Run the cases; anything wrong but the contradicted ones fails the session."""
-    said = session.run(
-        "python", os.path.join(CONFORMANCE, "check.py"), *session.posargs, silent=True, success_codes=[0, 1]
-    )
-    print(said)
-    wrong = [line for line in said.splitlines() if line.startswith("FAIL") and not CONTRADICTED.match(line)]
-    if wrong or not re.search(r"^[1-9]\d* passed, ", said, re.MULTILINE):
-        session.error("%d wrong, of those that can be right" % len(wrong))
+    session.run("python", os.path.join(CONFORMANCE, "check.py"), *session.posargs)
 
 
 def _need_conformance(session):
     if not os.path.isdir(CONFORMANCE):
-        session.skip("the conformance cases are not on this machine (looked for %s)" % CONFORMANCE)
+        session.skip(f"the conformance cases are not on this machine (looked for {CONFORMANCE})")
 
 
 def _on_a_stack(stack):
@@ -210,7 +203,7 @@ def _on_a_stack(stack):
         session.install(*STACKS[stack], "networkx==2.6.3", "-e", ".[test]")
         _run_on(session, stack, "tests/live/legacy")
 
-    legacy.__doc__ = "Live models of %s." % " and ".join(STACKS[stack][:2 if stack.startswith("k") else 1])
+    legacy.__doc__ = "Live models of {}.".format(" and ".join(STACKS[stack][: 2 if stack.startswith("k") else 1]))
 
 
 for _stack in STACKS:
@@ -230,8 +223,12 @@ def modern(session):
 
 def _run_on(session, stack, folder):
     """These stacks warn a great deal about themselves, so warnings are no errors here."""
-    quiet = {"UNPARALLEL_STACK": stack, "CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3",
-             "TF_ENABLE_ONEDNN_OPTS": "0"}
+    quiet = {
+        "UNPARALLEL_STACK": stack,
+        "CUDA_VISIBLE_DEVICES": "",
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+        "TF_ENABLE_ONEDNN_OPTS": "0",
+    }
     session.run("pytest", "-o", "filterwarnings=ignore", "-o", "timeout=600", folder, *session.posargs, env=quiet)
 
 
@@ -251,7 +248,7 @@ def _fixtures_of(stack):
         session.install(*pins)
         session.run("python", "fixtures/make.py", stack, *session.posargs)
 
-    make.__doc__ = "Make the fixtures of %s." % " and ".join(pins[:2 if stack.startswith("k") else 1])
+    make.__doc__ = "Make the fixtures of {}.".format(" and ".join(pins[: 2 if stack.startswith("k") else 1]))
 
 
 for _stack in FIXTURES:

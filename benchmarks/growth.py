@@ -32,7 +32,7 @@ def main():
     for what, sizes in SIZES.items():
         rows = [(WORDS[what], "CPU ms over the imports", "MB of memory over the imports", "ms for each")]
         for size in sizes:
-            path = os.path.join(folder, "%s-%s.h5" % (what.replace(" ", "-"), size))
+            path = os.path.join(folder, "{}-{}.h5".format(what.replace(" ", "-"), size))
             subprocess.run([sys.executable, __file__, "make", what, str(size), path], check=True)
             rows.append((size, *_measured(path, size)))
             os.unlink(path)
@@ -50,7 +50,7 @@ def _measured(path, size):
     found = measure.rounds(commands, 5, [target], 60)
     cpu = 1000 * (measure.middle(found["ours"], "cpu") - measure.middle(found["imports"], "cpu"))
     memory = measure.middle(found["ours"], "memory") - measure.middle(found["imports"], "memory")
-    return "%.0f" % cpu, "%.0f" % memory, "%.2f" % (cpu / size)
+    return f"{cpu:.0f}", f"{memory:.0f}", "%.2f" % (cpu / size)
 
 
 def make(what, size, path):
@@ -67,9 +67,7 @@ def make(what, size, path):
         model = make_files.chain("level_0", 2, 4)
         for level in range(int(size)):
             inner = tiny.nested(model.name, "input_1", model)
-            model = tiny.TinyModel(
-                "level_%d" % (level + 1), (model.layers[0], inner), ("input_1",), ((model.name, 0),)
-            )
+            model = tiny.TinyModel("level_%s" % (level + 1), (model.layers[0], inner), ("input_1",), ((model.name, 0),))
         model = tiny.parallel(model, 2)
     else:
         model = make_files.chain("template", 2, 4)

@@ -95,7 +95,7 @@ def chain(name, count, size):
     numbers = Numbers(size * size)
     layers = [tiny.entry("input_1", size)]
     for i in range(count):
-        layers.append(dense(numbers, "dense_%d" % (i + 1), layers[-1].name, size, size))
+        layers.append(dense(numbers, "dense_%s" % (i + 1), layers[-1].name, size, size))
     return tiny.TinyModel(name, tuple(layers), ("input_1",), (layers[-1].name,))
 
 
@@ -120,10 +120,10 @@ def resnet50():
     size, number = 64, 1
     for stage, (blocks, width) in enumerate(((3, 64), (4, 128), (6, 256), (3, 512)), 2):
         for block in range(blocks):
-            label = "%d%s_branch" % (stage, "abcdef"[block])
+            label = "{}{}_branch".format(stage, "abcdef"[block])
             stride = 2 if block == 0 and stage > 2 else 1
-            path = relu("activation_%d" % (number + 1), conv_norm(label + "2a", end, 1, size, width, stride))
-            path = relu("activation_%d" % (number + 2), conv_norm(label + "2b", path, 3, width, width))
+            path = relu("activation_%s" % (number + 1), conv_norm(label + "2a", end, 1, size, width, stride))
+            path = relu("activation_%s" % (number + 2), conv_norm(label + "2b", path, 3, width, width))
             # Keras lists layers by their distance from the output: the shortcut's beside the last of the path
             convs = [conv(numbers, "res" + label + "2c", path, 1, width, 4 * width)]
             if block == 0:
@@ -131,7 +131,7 @@ def resnet50():
             ends = [add(layer) for layer in convs]
             path, *shortcut = [add(norm(numbers, "bn" + before[3:], before, 4 * width)) for before in ends]
             end = shortcut[0] if shortcut else end
-            end = relu("activation_%d" % (number + 3), add(plain("Add", "add_" + label, path, end)))
+            end = relu("activation_%s" % (number + 3), add(plain("Add", "add_" + label, path, end)))
             size, number = 4 * width, number + 3
     end = add(plain("GlobalAveragePooling2D", "avg_pool", end, data_format="channels_last"))
     add(dense(numbers, "fc1000", end, 2048, 1000))
@@ -145,10 +145,10 @@ def vgg16():
     size = 3
     for block, (count, filters) in enumerate(((2, 64), (2, 128), (3, 256), (3, 512), (3, 512)), 1):
         for i in range(count):
-            name = "block%d_conv%d" % (block, i + 1)
+            name = f"block{block}_conv{i + 1}"
             layers.append(conv(numbers, name, layers[-1].name, 3, size, filters))
             size = filters
-        pool = "block%d_pool" % block
+        pool = f"block{block}_pool"
         layers.append(plain("MaxPooling2D", pool, layers[-1].name, pool_size=[2, 2], padding="valid", strides=[2, 2]))
     layers.append(plain("Flatten", "flatten", layers[-1].name, data_format="channels_last"))
     for name, inputs, units in (("fc1", 25088, 4096), ("fc2", 4096, 4096), ("predictions", 4096, 1000)):
@@ -160,7 +160,7 @@ def adam_slots(model):
     """Adam's state as Keras 2.2.4 saves it: steps, two moments a weight, and an empty third list."""
     weights = [array for _, array in model.split()[0]]
     arrays = [np.array(1000, "int64")] + weights + weights + [np.zeros(1, "float32") for _ in weights]
-    names = ["iterations:0"] + ["Variable%s:0" % ("_%d" % i if i else "") for i in range(len(arrays) - 1)]
+    names = ["iterations:0"] + ["Variable%s:0" % (f"_{i}" if i else "") for i in range(len(arrays) - 1)]
     return [("training/Adam/" + name, array) for name, array in zip(names, arrays)]
 
 

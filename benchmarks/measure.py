@@ -31,7 +31,7 @@ def run(command, expect=0, **environment):
     wall = time.perf_counter() - start
     process.returncode = status
     if os.WEXITSTATUS(status) != expect or os.WIFSIGNALED(status):
-        raise SystemExit("%r ended with status %d" % (command, status))
+        raise SystemExit(f"{command!r} ended with status {status}")
     return Run(wall, used.ru_utime + used.ru_stime, used.ru_maxrss * resource_unit(), used.ru_oublock * 512 / 1e6)
 
 

@@ -97,7 +97,7 @@ def conversion(options, made):
     for name, path in made.items():
         target = path + ".out"
         found = measure.rounds(_commands(options, path, target), options.rounds, [target], options.seconds)
-        parts.append("### %s, %.0f MB (%d rounds)\n\n" % (name, os.path.getsize(path) / 1e6, len(found["cp"])))
+        parts.append("### {}, {:.0f} MB ({} rounds)\n\n".format(name, os.path.getsize(path) / 1e6, len(found["cp"])))
         parts.append(_one_file(found) + "\n")
         print(parts[-2] + parts[-1], flush=True)
     return "\n".join(part.strip("\n") + "\n" for part in parts)
@@ -145,8 +145,8 @@ def _one_file(found):
                 _times(runs, plain),
                 _times(runs, synced),
                 _times(runs, plain, "cpu"),
-                "%.0f" % memory if memory > 0 else "",
-                "%.1f" % measure.middle(runs, "written"),
+                f"{memory:.0f}" if memory > 0 else "",
+                "{:.1f}".format(measure.middle(runs, "written")),
             )
         )
     return table(rows, 1)
@@ -169,7 +169,7 @@ def keras(options):
     rows = [("command", "wall ms", "CPU ms", "wall, times unparallel", "CPU, times unparallel", "peak memory MB")]
     for name, runs in found.items():
         base = [found["unparallel"]]
-        memory = "%.0f" % measure.middle(runs, "memory")
+        memory = "{:.0f}".format(measure.middle(runs, "memory"))
         rows.append((name, _ms(runs, "wall"), _ms(runs, "cpu"), _times(runs, base), _times(runs, base, "cpu"), memory))
     return table(rows, 1)
 
@@ -182,13 +182,14 @@ def conditions(options):
     )
     versions = subprocess.run([sys.executable, "-c", ask], check=True, stdout=subprocess.PIPE).stdout.decode().strip()
     lines = [
-        "%s; %d processors (%s), %s %s"
-        % (time.strftime("%Y-%m-%d"), measure.cores(), _processor(), platform.system(), platform.release()),
-        "Python %s, %s" % (platform.python_version(), versions),
-        "%s file system; other work on the machine: %.1f processes wanted a processor, on average"
-        % (_file_system(options.folder), measure.busy()),
+        "{}; {} processors ({}), {} {}".format(
+            time.strftime("%Y-%m-%d"), measure.cores(), _processor(), platform.system(), platform.release()
+        ),
+        f"Python {platform.python_version()}, {versions}",
+        f"{_file_system(options.folder)} file system; other work on the machine: "
+        f"{measure.busy():.1f} processes wanted a processor, on average",
     ]
-    return "".join("- %s\n" % line for line in lines)
+    return "".join(f"- {line}\n" for line in lines)
 
 
 def _processor():
@@ -207,26 +208,26 @@ def _file_system(folder):
 
 def _ms(runs, field):
     low, mid, high = (1000 * value for value in measure.spread([getattr(one, field) for one in runs]))
-    return "%.0f (%.0f-%.0f)" % (mid, low, high)
+    return f"{mid:.0f} ({low:.0f}-{high:.0f})"
 
 
 def _times(runs, bases, field="wall"):
     low, mid, high = measure.ratio(runs, bases, field)
-    return "%.2f (%.2f-%.2f)" % (mid, low, high)
+    return f"{mid:.2f} ({low:.2f}-{high:.2f})"
 
 
 def table(rows, texts=0):
     """Markdown; the first `texts` columns are aligned to the left."""
     head, *body = rows
     lines = [head, ["---" if i < texts else "---:" for i in range(len(head))], *body]
-    return "".join("| %s |\n" % " | ".join(map(str, line)) for line in lines)
+    return "".join("| {} |\n".format(" | ".join(map(str, line))) for line in lines)
 
 
 def put(name, text):
     """Replace one part of RESULTS.md, the one between its two marks."""
     with open(RESULTS) as handle:
         old = handle.read()
-    start, end = "<!-- %s -->\n" % name, "<!-- /%s -->\n" % name
+    start, end = f"<!-- {name} -->\n", f"<!-- /{name} -->\n"
     before, rest = old.split(start)
     after = rest.split(end)[1]
     with open(RESULTS, "w") as handle:

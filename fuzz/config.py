@@ -65,8 +65,12 @@ def interesting(value):
     """Places in the graph rather than in the settings of a layer, where there are any."""
     found = list(places(value))
     graph = [place for place in found if place[1] in ("name", "inbound_nodes", "class_name", "layers", "config")]
-    inner = [pair for place in found if place[1] in ("inbound_nodes", "input_layers", "output_layers")
-             for pair in places([place[0][place[1]]])]
+    inner = [
+        pair
+        for place in found
+        if place[1] in ("inbound_nodes", "input_layers", "output_layers")
+        for pair in places([place[0][place[1]]])
+    ]
     return found, graph + inner
 
 
@@ -165,7 +169,7 @@ def main():
     try:
         run(options.seconds, options.seed, counts)
     finally:
-        print(sum(counts.values()), "inputs:", ", ".join("%s %d" % item for item in sorted(counts.items())))
+        print(sum(counts.values()), "inputs:", ", ".join("{} {}".format(*item) for item in sorted(counts.items())))
     return 0
 
 

@@ -64,9 +64,11 @@ class Seed:
         arrays = []
         with h5py.File(path, "r") as handle:
             handle.visititems(
-                lambda name, item: arrays.append((item.id.get_offset(), item.id.get_storage_size()))
-                if isinstance(item, h5py.Dataset) and item.chunks is None and item.id.get_offset() is not None
-                else None
+                lambda name, item: (
+                    arrays.append((item.id.get_offset(), item.id.get_storage_size()))
+                    if isinstance(item, h5py.Dataset) and item.chunks is None and item.id.get_offset() is not None
+                    else None
+                )
             )
         inside = bytearray(len(self.data))
         for start, size in arrays:
@@ -164,7 +166,7 @@ def attempt(damaged, made, case):
         unparallel.convert(damaged, made, overwrite=True)
     except unparallel.UnparallelError as error:
         if not error.message or not error.hint:
-            return "foreign", "%s without a hint: %s" % (type(error).__name__, error.message)
+            return "foreign", f"{type(error).__name__} without a hint: {error.message}"
         return "refused", type(error).__name__
     except Exception:  # noqa: BLE001
         return "foreign", traceback.format_exc()
@@ -202,10 +204,10 @@ class Worker:
             return json.loads(line.decode())
         if not ready:
             self.close()
-            return "hang", "more than %g seconds" % LONGEST
+            return "hang", f"more than {LONGEST:g} seconds"
         code = self.process.wait()
         self.close()
-        return ("crash", "signal %d" % -code) if code < 0 else ("foreign", "exit code %d" % code)
+        return ("crash", "signal %s" % -code) if code < 0 else ("foreign", f"exit code {code}")
 
     def close(self):
         if self.process is not None:
@@ -225,7 +227,7 @@ def seeds(folder):
         yield Seed(os.path.join(case, "parallel.h5"), os.path.join(case, "template.h5"))
     case = os.path.join(oracle.FIXTURES, "k231-head")
     for number, options in enumerate([{"compression": "gzip"}, {"compression": "lzf", "fletcher32": True}]):
-        pair = [os.path.join(folder, "%s%d.h5" % (name, number)) for name in ("parallel", "gold")]
+        pair = [os.path.join(folder, f"{name}{number}.h5") for name in ("parallel", "gold")]
         packed(os.path.join(case, "parallel.h5"), pair[0], **options)
         packed(os.path.join(case, "template.h5"), pair[1], **options)
         yield Seed(*pair)
@@ -247,7 +249,7 @@ def run(seconds, seed=0, found=FOUND, most=None):
         files = list(seeds(folder))
         number = 0
         while time.monotonic() < end and (most is None or number < most):
-            chance = random.Random("%d-%d" % (seed, number))
+            chance = random.Random(f"{seed}-{number}")
             start = chance.choice(files)
             data = start.damaged(chance)
             path = os.path.join(folder, "damaged.h5")
@@ -267,11 +269,11 @@ def run(seconds, seed=0, found=FOUND, most=None):
 def keep(found, data, how, what, start):
     """Write down an input that did what it should not."""
     os.makedirs(found, exist_ok=True)
-    name = os.path.join(found, "%s-%s" % (how, hashlib.sha1(data).hexdigest()[:12]))
+    name = os.path.join(found, f"{how}-{hashlib.sha1(data).hexdigest()[:12]}")
     with open(name + ".h5", "wb") as handle:
         handle.write(data)
     with open(name + ".txt", "w", encoding="utf-8") as handle:
-        handle.write("%s\nfrom %s\n%s\n" % (how, os.path.relpath(start, ROOT), what))
+        handle.write(f"{how}\nfrom {os.path.relpath(start, ROOT)}\n{what}\n")
 
 
 def main():
@@ -285,7 +287,7 @@ def main():
             serve()
         return 0
     counts = run(options.seconds, options.seed)
-    print(sum(counts.values()), "inputs:", ", ".join("%s %d" % item for item in sorted(counts.items())))
+    print(sum(counts.values()), "inputs:", ", ".join("{} {}".format(*item) for item in sorted(counts.items())))
     return 1 if set(counts) - {"refused", "converted", "crash"} else 0
 
 

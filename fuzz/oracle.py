@@ -80,8 +80,9 @@ def texts(path):
     """All texts, lists of names, and members of the root: what decides which weight goes where."""
     with h5py.File(path, "r") as handle:
         groups = [handle[name] for name in ("/", "model_weights", "optimizer_weights") if name in handle]
-        found = [(group.name, sorted((as_text(name), texts_of(group, name)) for name in group.attrs))
-                 for group in groups]
+        found = [
+            (group.name, sorted((as_text(name), texts_of(group, name)) for name in group.attrs)) for group in groups
+        ]
         base = handle.get("model_weights", handle)  # damage can make a weights file of it
         layers = names(base, "layer_names")
         return sorted(handle), sorted(base), found, [(layer, names(base[layer], "weight_names")) for layer in layers]
@@ -120,7 +121,7 @@ class Case:
             return ""  # another model, then: no gold file tells what it should be
         for place, old in self.place.items():
             if after.get(place) != before.get(old):
-                return "%s of %s is another" % place
+                return "{} of {} is another".format(*place)
         # arrays may differ from the gold file's where the damage is in them: those were compared above
         try:
             rest = [line for line in differences(self.gold, made) if not line.endswith("other array")]

@@ -28,19 +28,19 @@ def differences(one: str, other: str) -> Iterator[str]:
 
 def _compare(a: Any, b: Any, path: str) -> Iterator[str]:
     if set(a.attrs) != set(b.attrs):
-        yield "%s: attributes %s, %s" % (path, sorted(a.attrs), sorted(b.attrs))
+        yield f"{path}: attributes {sorted(a.attrs)}, {sorted(b.attrs)}"
         return
     for name in a.attrs:
         if _type(a, name) != _type(b, name):
-            yield "%s@%s: type %s, %s" % (path, name, _type(a, name), _type(b, name))
+            yield f"{path}@{name}: type {_type(a, name)}, {_type(b, name)}"
         if _value(a, name) != _value(b, name):
-            yield "%s@%s: %s, %s" % (path, name, _value(a, name), _value(b, name))
+            yield f"{path}@{name}: {_value(a, name)}, {_value(b, name)}"
     if isinstance(a, h5py.Dataset):
         if (a.shape, a.dtype, a.chunks) != (b.shape, b.dtype, b.chunks) or a[()].tobytes() != b[()].tobytes():
-            yield "%s: other array" % path
+            yield f"{path}: other array"
         return
     if set(a) != set(b):
-        yield "%s: members %s, %s" % (path, sorted(a), sorted(b))
+        yield f"{path}: members {sorted(a)}, {sorted(b)}"
         return
     for name in a:
         yield from _compare(a[name], b[name], path.rstrip("/") + "/" + name)

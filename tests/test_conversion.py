@@ -24,7 +24,7 @@ def chains(draw, depth=0, prefix=""):
     """A model of 1 to 6 layers in a row, some frozen, some models themselves."""
     layers = [tiny.entry(prefix + "in", 3)]
     for i in range(draw(st.integers(1, 5))):
-        name, before, seed = "%sl%d" % (prefix, i), layers[-1].name, draw(st.integers(0, 999))
+        name, before, seed = f"{prefix}l{i}", layers[-1].name, draw(st.integers(0, 999))
         kind = draw(st.sampled_from(["dense", "bn", "act"] + (["model"] if depth < 2 else [])))
         if kind == "dense":
             layers.append(tiny.dense(name, before, trainable=draw(st.booleans()), seed=seed))
@@ -101,7 +101,7 @@ def test_equal_input_gives_equal_bytes(tmp_path, parallel_file):
 def test_training_state_is_kept_under_the_names_of_the_template(tmp_path, template):
     two = template._replace(outputs=("middle", "last"))
     wrapped = tiny.parallel(two, 2)
-    merges = tuple(layer._replace(name="concatenate_%d" % i) for i, layer in enumerate(wrapped.layers[-2:]))
+    merges = tuple(layer._replace(name=f"concatenate_{i}") for i, layer in enumerate(wrapped.layers[-2:]))
     wrapped = wrapped._replace(layers=wrapped.layers[:-2] + merges, outputs=("concatenate_0", "concatenate_1"))
     training = {
         "optimizer_config": {"class_name": "Adam", "config": {"lr": 0.001}},
@@ -126,7 +126,7 @@ def test_training_state_is_kept_under_the_names_of_the_template(tmp_path, templa
 def test_lists_above_64_kib_are_split_as_keras_splits_them(tmp_path):
     layers = [tiny.entry("x", 1)]
     for i in range(700):
-        layers.append(tiny.dense("a_layer_with_a_long_name_%03d_%s" % (i, "x" * 80), layers[-1].name, 1, 1))
+        layers.append(tiny.dense(f"a_layer_with_a_long_name_{i:03}_" + "x" * 80, layers[-1].name, 1, 1))
     model = tiny.TinyModel("net", tuple(layers), ("x",), (layers[-1].name,))
     config = json.dumps(tiny.parallel(model, 2).config())
     source = str(tmp_path / "parallel.h5")
@@ -138,20 +138,20 @@ def test_lists_above_64_kib_are_split_as_keras_splits_them(tmp_path):
         names = [layer.name for layer in tiny.parallel(model, 2).layers]
         halves = np.array_split(np.array([name.encode() for name in names]), 2)
         for i, half in enumerate(halves):
-            group.attrs["layer_names%d" % i] = half
+            group.attrs[f"layer_names{i}"] = half
         for layer in tiny.parallel(model, 2).layers:
             own = group.require_group(layer.name)
             weights = np.array([name.encode() for name, _ in layer.weights()], dtype="S" if layer.weights() else "d")
             parts = 1 + int(weights.nbytes // 64512) + (weights.nbytes > 64512)
             for i, part in enumerate(np.array_split(weights, parts)):
-                own.attrs["weight_names%d" % i if parts > 1 else "weight_names"] = part
+                own.attrs[f"weight_names{i}" if parts > 1 else "weight_names"] = part
             for name, array in layer.weights():
                 own.create_dataset(name, data=array)
     unparallel.convert(source, tmp_path / "clean.h5")
     with h5py.File(str(tmp_path / "clean.h5"), "r") as made:
         group = made["model_weights"]
         # 701 names of 109 bytes are 76,409 bytes: two parts of 351 and 350, and no plain attribute
-        assert [len(group.attrs["layer_names%d" % i]) for i in (0, 1)] == [351, 350]
+        assert [len(group.attrs[f"layer_names{i}"]) for i in (0, 1)] == [351, 350]
         assert sorted(group.attrs) == ["backend", "keras_version", "layer_names0", "layer_names1"]
 
 

@@ -126,7 +126,7 @@ class TestEveryCallFails:
         monkeypatch.setattr(threading.Thread, "start", start)
         for early in (0, disk.EARLY):
             monkeypatch.setattr(disk, "EARLY", early)
-            assert unparallel.convert(source, folder.parent / ("%d.h5" % early)).verified
+            assert unparallel.convert(source, folder.parent / (f"{early}.h5")).verified
         monkeypatch.setattr(os, "fsync", self.broken(errno.EIO))
         fails(source, folder, "cannot write: Input/output error")
 

@@ -25,7 +25,7 @@ def test_damaged_files(tmp_path):
     seed = int(os.environ.get("UNPARALLEL_FUZZ_SEED", 0))
     counts = container.run(SECONDS, seed, str(tmp_path / "found"))
     print(counts)
-    told = ["%s: %s" % (name, (tmp_path / "found" / name).read_text()) for name in _texts(tmp_path / "found")]
+    told = ["{}: {}".format(name, (tmp_path / "found" / name).read_text()) for name in _texts(tmp_path / "found")]
     assert set(counts) <= {"refused", "converted", "crash"}, "\n".join(told)
     assert counts["refused"] > SECONDS
     assert counts["converted"] > SECONDS / 5
@@ -86,7 +86,7 @@ def test_configs_that_were_foreign_exceptions_once(tmp_path, change):
     config.check(file, changed, str(tmp_path), Counter())
 
 
-@pytest.mark.parametrize("case", FOUND, ids=lambda case: "%s-%s" % (case["how"], min(case["bytes"])))
+@pytest.mark.parametrize("case", FOUND, ids=lambda case: "{}-{}".format(case["how"], min(case["bytes"])))
 def test_what_broke_hdf5_costs_one_file_at_most(tmp_path, case):
     with open(os.path.join(ROOT, case["from"]), "rb") as handle:
         data = bytearray(handle.read())

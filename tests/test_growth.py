@@ -13,15 +13,15 @@ def chain(count):
     layers = [tiny.entry("in", 3)]
     for i in range(count):
         kind = tiny.batchnorm if i % 2 else tiny.dense
-        layers.append(kind("layer_%d" % i, layers[-1].name))
+        layers.append(kind(f"layer_{i}", layers[-1].name))
     return tiny.TinyModel("template", tuple(layers), ("in",), (layers[-1].name,))
 
 
 def nest(depth):
     model = chain(2)
     for level in range(depth):
-        layers = (tiny.entry("in", 3), tiny.nested(model.name, "in", model), tiny.dense("d%d" % level, model.name))
-        model = tiny.TinyModel("level_%d" % level, layers, ("in",), ("d%d" % level,))
+        layers = (tiny.entry("in", 3), tiny.nested(model.name, "in", model), tiny.dense(f"d{level}", model.name))
+        model = tiny.TinyModel(f"level_{level}", layers, ("in",), (f"d{level}",))
     return model
 
 
@@ -29,9 +29,9 @@ def side_by_side(count):
     """Many wrappers one after the other, in one model."""
     layers, before = [tiny.entry("in", 3)], "in"
     for i in range(count):
-        pieces = [tiny.piece("cut_%d_%d" % (i, part), before, part, 2) for part in range(2)]
-        towers = [tiny.activation("tower_%d_%d" % (i, part), pieces[part].name) for part in range(2)]
-        layers += pieces + towers + [tiny.merge("merge_%d" % i, [tower.name for tower in towers])]
+        pieces = [tiny.piece(f"cut_{i}_{part}", before, part, 2) for part in range(2)]
+        towers = [tiny.activation(f"tower_{i}_{part}", pieces[part].name) for part in range(2)]
+        layers += pieces + towers + [tiny.merge(f"merge_{i}", [tower.name for tower in towers])]
         before = layers[-1].name
     layers.append(tiny.dense("last", before))
     return tiny.TinyModel("row", tuple(layers), ("in",), ("last",))
@@ -45,7 +45,7 @@ def with_long_config(size):
 
 
 def outputs(count):
-    layers = [tiny.entry("in", 3)] + [tiny.dense("out_%d" % i, "in") for i in range(count)]
+    layers = [tiny.entry("in", 3)] + [tiny.dense(f"out_{i}", "in") for i in range(count)]
     return tiny.TinyModel("template", tuple(layers), ("in",), tuple(layer.name for layer in layers[1:]))
 
 
@@ -82,7 +82,7 @@ def test_work_grows_in_proportion(tmp_path, what):
     model, size, most = GROWTHS[what]
     counts = []
     for factor in (1, 1, 2, 4):  # the first run pays for imports
-        source = tiny.save(tmp_path / ("%s-%d.h5" % (what, len(counts))), model(size * factor))
+        source = tiny.save(tmp_path / (f"{what}-{len(counts)}.h5"), model(size * factor))
         counts.append(calls_of(source, source + ".clean"))
     first, second = counts[2] - counts[1], counts[3] - counts[2]
     assert 0 < second < most * first, counts

@@ -109,7 +109,7 @@ def test_rendering_what_was_not_changed_gives_the_same_text():
         (model([X, layer("d", [[["y", 0, 0, {}]]])], [["d", 0, 0]]), "reads layer 'y', which is not there"),
         (model([X], []), "no outputs"),
         (model([{"class_name": "Dense", "config": {"name": "d"}}], [["d", 0, 0]]), "'d' of model 'm' has no inbound"),
-        (model([layer(7, [])], [["x", 0, 0]]), "no text"),
+        (model([layer(7, [])], [["x", 0, 0]]), "not text"),
     ],
 )
 def test_what_is_no_model_is_named(config, says):

@@ -215,21 +215,21 @@ def backwards(x, part, total):  # type: ignore[no-untyped-def]
 
 @pytest.mark.parametrize("function", [columns, backwards])
 def test_code_that_does_something_else_is_seen_and_only_trust_overrides(function):
-    pieces = [tiny.piece("cut%d" % i, "x", i, 2, function) for i in range(2)]
+    pieces = [tiny.piece(f"cut{i}", "x", i, 2, function) for i in range(2)]
     layers = [X, *pieces, net("cut0", "cut1"), JOINED]
-    assert "what it does is not known: function %r" % function.__name__ in reason(layers)
+    assert f"what it does is not known: function {function.__name__!r}" in reason(layers)
     (one,) = found(layers, trust_slices=True).matches
     assert {piece.proof for piece in one.slices} == {"trusted"}
 
 
 def test_trust_still_demands_everything_else():
-    pieces = [tiny.piece("cut%d" % i, "x", 1 - i, 2, columns) for i in range(2)]
+    pieces = [tiny.piece(f"cut{i}", "x", 1 - i, 2, columns) for i in range(2)]
     assert found([X, *pieces, net("cut0", "cut1"), JOINED], trust_slices=True).matches == ()
 
 
 def test_trust_demands_the_same_shape_beside_the_batch():
     wide = tiny.entry("x", 6)
-    pieces = [tiny.piece("cut%d" % i, "x", i, 2, columns) for i in range(2)]
+    pieces = [tiny.piece(f"cut{i}", "x", i, 2, columns) for i in range(2)]
     miss = found([wide, *pieces, net("cut0", "cut1"), JOINED], trust_slices=True)
     assert miss.matches == ()
     assert "'x' has the shape [6], the model 'net' takes [3]" in miss.near[0].reason
@@ -318,10 +318,10 @@ def broken(draw):
     """A wrapper with one thing wrong, so that cutting it would change what it computes."""
     count, depth = draw(st.integers(2, 4)), draw(st.integers(1, 3))
     parts, total, axis = list(range(count)), count, 0
-    ends = [("l%d" % (depth - 1), 0, i) for i in range(count)]
+    ends = [("l%s" % (depth - 1), 0, i) for i in range(count)]
     what, one = draw(st.sampled_from(MUTATIONS)), draw(st.integers(0, count - 1))
     other = (one + draw(st.integers(1, count - 1))) % count
-    sources = ["cut%d" % i for i in range(count)]
+    sources = [f"cut{i}" for i in range(count)]
     if what == "swap parts":
         parts[one], parts[other] = parts[other], parts[one]
     elif what == "repeat part":
@@ -338,12 +338,12 @@ def broken(draw):
         axis = draw(st.sampled_from([-1, 1]))
     else:
         ends[one], ends[other] = ends[other], ends[one]
-    layers = [X] + [tiny.piece("cut%d" % i, "x", part, total) for i, part in enumerate(parts)]
+    layers = [X] + [tiny.piece(f"cut{i}", "x", part, total) for i, part in enumerate(parts)]
     for i in range(depth):
-        inputs = sources if i == 0 else [("l%d" % (i - 1), 0, k) for k in range(count)]
-        layers.append(calls(tiny.dense("l%d" % i, ""), *inputs))
+        inputs = sources if i == 0 else [("l%s" % (i - 1), 0, k) for k in range(count)]
+        layers.append(calls(tiny.dense(f"l{i}", ""), *inputs))
     if what == "own layer":
-        layers.append(tiny.dense("odd", sources[one] if depth == 1 else ("l%d" % (depth - 2), 0, one)))
+        layers.append(tiny.dense("odd", sources[one] if depth == 1 else ("l%s" % (depth - 2), 0, one)))
     return layers + [tiny.merge("out", ends, axis)]
 
 
@@ -360,7 +360,7 @@ def single(draw):
     """Any model without a slice: shared layers, models called twice, concatenations along the batch."""
     layers, ends = [X], ["x"]
     for i in range(draw(st.integers(1, 8))):
-        name, kind = "l%d" % i, draw(st.sampled_from(["dense", "act", "model", "merge", "twice"]))
+        name, kind = f"l{i}", draw(st.sampled_from(["dense", "act", "model", "merge", "twice"]))
         before = draw(st.sampled_from(ends))
         if kind == "dense":
             layers.append(tiny.dense(name, before))

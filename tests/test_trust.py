@@ -60,7 +60,7 @@ def lambda_layer(name, before, function, **more):
 def leaves_a_mark(mark):
     """A function, as Keras dumps it, that makes a file when it runs."""
     spaces = {}
-    exec("def evil(x, part=0, total=2): open(%r, 'w').close()" % mark, spaces)
+    exec(f"def evil(x, part=0, total=2): open({mark!r}, 'w').close()", spaces)
     return [base64.encodebytes(marshal.dumps(spaces["evil"].__code__)).decode("ascii"), None, None]
 
 
@@ -88,14 +88,14 @@ def hostile_files(folder, mark):
             tiny.dense("last", "lured"),
         )
         model = tiny.parallel(tiny.TinyModel("net", layers, ("x",), ("last",)), 2)
-        yield tiny.save(folder / ("template%d.h5" % number), model)
+        yield tiny.save(folder / (f"template{number}.h5"), model)
         pieces = [
             layer._replace(config=dict(layer.config, function=function, output_shape=function))
             if layer.name.startswith("lambda")
             else layer
             for layer in model.layers
         ]
-        yield tiny.save(folder / ("slices%d.h5" % number), model._replace(layers=tuple(pieces)))
+        yield tiny.save(folder / (f"slices{number}.h5"), model._replace(layers=tuple(pieces)))
 
 
 WATCHED = """
@@ -144,7 +144,7 @@ def test_no_code_runs(tmp_path, source):
     files = list(hostile_files(tmp_path, mark))
     values = {"root": ROOT, "good": source, "files": json.dumps(files), "target": str(tmp_path / "clean.h5")}
     ran = run(code=WATCHED % values)
-    assert (ran.code, ran.err, ran.out.strip()) == (0, "", "looked at %d" % len(files))
+    assert (ran.code, ran.err, ran.out.strip()) == (0, "", f"looked at {len(files)}")
     assert not os.path.exists(mark)
 
 
@@ -410,7 +410,7 @@ def one_array_by_a_thousand_names(handle):
     data = np.zeros(2**20, "u1")
     handle["model_weights/net/big"] = data
     for number in range(1000):
-        handle["optimizer_weights/w%d" % number] = handle["model_weights/net/big"]
+        handle[f"optimizer_weights/w{number}"] = handle["model_weights/net/big"]
 
 
 def one_array_in_many_lists(handle):
@@ -445,13 +445,13 @@ def reworked_config(change):
 @reworked_config
 def million_layers(config):
     layer = json.dumps(config["config"]["layers"][0])
-    return '{"class_name": "Model", "config": {"name": "m", "layers": [%s]}}' % ",".join([layer] * 10**6)
+    return '{{"class_name": "Model", "config": {{"name": "m", "layers": [{}]}}}}'.format(",".join([layer] * 10**6))
 
 
 @reworked_config
 def thirty_thousand_layers(config):
     layers = config["config"]["layers"]
-    layers += [dict(layers[0], name="x%d" % number) for number in range(30_000)]
+    layers += [dict(layers[0], name=f"x{number}") for number in range(30_000)]
 
 
 @reworked_config
@@ -487,8 +487,8 @@ def models_in_models(config):
     entry = config["config"]["layers"][0]
     for number in range(60):  # above this, the levels of JSON alone are too many
         ends = {"input_layers": [], "output_layers": [[entry["name"], 0, 0]]}
-        inner = dict(ends, name="m%d" % number, layers=[entry])
-        entry = {"class_name": "Model", "name": "m%d" % number, "config": inner, "inbound_nodes": []}
+        inner = dict(ends, name=f"m{number}", layers=[entry])
+        entry = {"class_name": "Model", "name": f"m{number}", "config": inner, "inbound_nodes": []}
     config["config"]["layers"].append(entry)
 
 
@@ -580,7 +580,7 @@ def one_large_kernel(path, units, make):
     tiny.save(path, tiny.parallel(small, 2))
     with h5py.File(str(path), "r+") as handle:
         config = hdf5.as_text(handle.attrs["model_config"])
-        handle.attrs["model_config"] = config.replace('"units": 1', '"units": %d' % units)
+        handle.attrs["model_config"] = config.replace('"units": 1', f'"units": {units}')
         group = handle["model_weights/net/first"]
         del group["kernel:0"], group["bias:0"]
         group["bias:0"] = np.zeros(units, "f4")
@@ -631,7 +631,7 @@ def test_peak_memory_of_an_honest_file(tmp_path, megabytes):
     ran = run(tmp_path / "parallel.h5", "-o", tmp_path / "clean.h5")
     assert (ran.code, ran.err) == (0, "")
     assert ran.megabytes < bare.megabytes + 60
-    print("%d MB: %.0f MB, bare imports %.0f MB, %.1f s" % (megabytes, ran.megabytes, bare.megabytes, ran.seconds))
+    print(f"{megabytes} MB: {ran.megabytes:.0f} MB, bare imports {bare.megabytes:.0f} MB, {ran.seconds:.1f} s")
 
 
 # -- names -----------------------------------------------------------------------------------------------

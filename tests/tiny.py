@@ -149,7 +149,7 @@ def parallel(template: TinyModel, replicas: int, name: str = "wrapper") -> TinyM
     """The template wrapped as `multi_gpu_model` wraps it."""
     inputs = tuple(layer for layer in template.layers if layer.name in template.inputs)
     slices = [
-        piece("lambda_%d" % (part * len(inputs) + i + 1), end, part, replicas)
+        piece("lambda_%s" % (part * len(inputs) + i + 1), end, part, replicas)
         for part in range(replicas)
         for i, end in enumerate(template.inputs)
     ]
@@ -204,4 +204,4 @@ def _names(group: Any, name: str, items: List[str]) -> None:
     while any(part.nbytes > 64512 for part in np.array_split(data, count)):
         count += 1
     for i, part in enumerate(np.array_split(data, count)):
-        group.attrs[name if count == 1 else "%s%d" % (name, i)] = part
+        group.attrs[name if count == 1 else f"{name}{i}"] = part

@@ -120,7 +120,7 @@ def make(folder: str, copies: int = 1, bad: bool = True) -> Dict[str, str]:
     for name in PARALLEL:
         for file, status in (("parallel.h5", "converted"), ("template.h5", "single")):
             for number in range(copies):
-                place = "%s/run%03d/%s" % (name, number, file)
+                place = f"{name}/run{number:03}/{file}"
                 os.makedirs(os.path.dirname(os.path.join(folder, place)), exist_ok=True)
                 shutil.copy(os.path.join(FIXTURES, name, file), os.path.join(folder, place))
                 expected[place] = status

@@ -57,7 +57,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
-        raise AttributeError("module %r has no attribute %r" % (__name__, name))
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module("." + _HOMES[name], __name__), name)
     globals()[name] = value
     return value

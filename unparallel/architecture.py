@@ -20,9 +20,9 @@ def about(path: str) -> Iterator[None]:
     except UnparallelError as error:
         raise error.about(path) from error.__cause__
     except RecursionError as error:
-        raise UnparallelError("%s: the config is nested too deeply" % path, "do not trust this file") from error
+        raise UnparallelError(f"{path}: the config is nested too deeply", "do not trust this file") from error
     except MemoryError as error:
-        raise UnparallelError("%s: needs more memory than there is" % path, "do not trust this file") from error
+        raise UnparallelError(f"{path}: needs more memory than there is", "do not trust this file") from error
 
 
 def load_architecture(architecture: Architecture) -> Any:

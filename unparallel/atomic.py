@@ -23,7 +23,7 @@ OLD = 24 * 3600.0
 
 def owner_mark() -> str:
     """`PID-HEX` for a new name: this process, this machine, and chance."""
-    return "%d-%s%s" % (os.getpid(), _machine(), os.urandom(4).hex())
+    return f"{os.getpid()}-{_machine()}{os.urandom(4).hex()}"
 
 
 def remove_leftovers(folders: Iterable[str]) -> None:
@@ -40,7 +40,7 @@ def remove_leftovers(folders: Iterable[str]) -> None:
 
 def temporary_folder() -> str:
     """A new folder for temporary copies, whose name `remove_leftovers` knows too."""
-    path = os.path.join(tempfile.gettempdir(), ".copy.%s%s" % (owner_mark(), PARTIAL_SUFFIX))
+    path = os.path.join(tempfile.gettempdir(), f".copy.{owner_mark()}{PARTIAL_SUFFIX}")
     os.mkdir(path, 0o700)
     return path
 
@@ -71,7 +71,7 @@ def _is_zombie(process: int) -> bool:
     The field after the name in parentheses, which may itself hold any character: proc(5).
     """
     try:
-        with open("/proc/%d/stat" % process, "rb") as handle:
+        with open(f"/proc/{process}/stat", "rb") as handle:
             return handle.read().rpartition(b")")[2].split()[0] in (b"Z", b"X")
     except (OSError, IndexError):  # no /proc, or it has just gone
         return False
@@ -95,4 +95,4 @@ def _machine() -> str:
         facts.append(handle.read())
     with contextlib.suppress(OSError):
         facts.append(os.readlink("/proc/self/ns/pid"))
-    return "%08x" % zlib.crc32("\n".join(facts).encode("utf-8", "surrogateescape"))
+    return "{:08x}".format(zlib.crc32("\n".join(facts).encode("utf-8", "surrogateescape")))

@@ -145,6 +145,8 @@ def inspect(
                 check.scan()
         size = opened.stored_size()
     return inspection(before, plan, (verdict, reason, hint), check, size)
+
+
 NOTHING_TO_UNDO = 3
 
 
@@ -152,14 +154,14 @@ def _noting(plan: Plan, left_out: Tuple[str, ...]) -> Plan:
     """The plan with a note on what is not Keras' and does not come along."""
     if not left_out:
         return plan
-    note = "not Keras' own, and left out: %s" % listed([repr(name) for name in left_out])
+    note = f"not Keras' own, and left out: {listed([repr(name) for name in left_out])}"
     return replace(plan, notes=plan.notes + (note,))
 
 
 def _path(value: StrPath) -> str:
     path = os.fsdecode(value)
     if "\0" in path:
-        raise FileError("%r: a path cannot hold a NUL" % path, "check the path")
+        raise FileError(f"{path!r}: a path cannot hold a NUL", "check the path")
     return path
 
 
@@ -176,7 +178,7 @@ def _check_target(source: str, target: str, overwrite: bool) -> None:
     if os.path.exists(target) and os.path.exists(source) and os.path.samefile(source, target):
         raise FileError("target and source are the same file", "name another target: the input is never touched")
     if os.path.isdir(target):
-        raise FileError("is a folder", "name a file, such as %s" % os.path.join(target, os.path.basename(source)))
+        raise FileError("is a folder", f"name a file, such as {os.path.join(target, os.path.basename(source))}")
     if os.path.lexists(target):
         if os.path.islink(target) and not os.path.exists(target):
             raise FileError("is a symbolic link to nothing", "name the file that it should lead to")
@@ -186,5 +188,7 @@ def _check_target(source: str, target: str, overwrite: bool) -> None:
             raise TargetExistsError("exists", "--overwrite replaces it")
     folder = os.path.dirname(os.path.abspath(target))
     if not os.path.isdir(folder):
-        raise FileError("there is no folder %s" % folder, "make the folder first")
+        raise FileError(f"there is no folder {folder}", "make the folder first")
+
+
 __all__ = ["Conversion", "Inspection", "LayerFacts", "NotParallelError", "WrapperFacts", "convert", "inspect"]

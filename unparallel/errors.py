@@ -13,7 +13,7 @@ def _shortened(message: str) -> str:
     """The message without the middle of what a stranger's file made too long: names have had megabytes."""
     if len(message) <= LONGEST_MESSAGE:
         return message
-    return "%s ... %s" % (message[: LONGEST_MESSAGE - 200], message[-200:])
+    return f"{message[: LONGEST_MESSAGE - 200]} ... {message[-200:]}"
 
 
 class UnparallelError(Exception):
@@ -44,7 +44,7 @@ class UnparallelError(Exception):
         """The same error with the file that it is about in front of its message."""
         if self.placed or str(source) in self.message:
             return self
-        placed = type(self)("%s: %s" % (source, self.message), self.hint)
+        placed = type(self)(f"{source}: {self.message}", self.hint)
         placed.placed = True
         return placed
 

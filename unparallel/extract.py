@@ -177,7 +177,7 @@ def _collapse(topology: Topology, matches: Sequence[Match]) -> Tuple[Topology, D
         gone.update(call for calls in match.towers for call in calls[1:])
     odd = [key.layer for key in topology.inputs if key[:2] in gone]
     if odd:
-        raise ConfigError("the model's input %r is a part of the wrapper" % odd[0], "the config is damaged")
+        raise ConfigError(f"the model's input {odd[0]!r} is a part of the wrapper", "the config is damaged")
     outputs = tuple(_follow(flows, key) for key in topology.outputs)
     inputs = {
         (layer.name, i): tuple(_follow(flows, key) for key in call.inputs)
@@ -259,7 +259,7 @@ def _fresh_names(topology: Topology, matches: Sequence[Match]) -> Dict[str, str]
         if len(set(layers)) == len(layers) > 1 and len(stems) == 1 and layers[0] not in names:
             stem = stems.pop()
             highest[stem] += 1
-            names[layers[0]] = "%s_%d" % (stem, highest[stem])
+            names[layers[0]] = f"{stem}_{highest[stem]}"
     return names
 
 
@@ -370,7 +370,7 @@ def _check_same_order(old: Topology, new: Topology) -> None:
     order = [kept[id(layer.config)] for layer in _leaves(new) if id(layer.config) in kept]
     if order != sorted(order):
         raise WeightsError(
-            "model %r: its layers would change their order, and their weights with them" % old.name,
+            f"model {old.name!r}: its layers would change their order, and their weights with them",
             "please report this file's layout",
         )
 
@@ -384,4 +384,4 @@ def _check_all_dealt(groups: Mapping[str, LayerWeights], dealt: Sequence[LayerWe
     after = sorted(ref.path for group in dealt for ref in group.weights)
     if before != after:
         odd = sorted(set(before) ^ set(after)) or [path for path in after if after.count(path) > 1]
-        raise WeightsError("weight %s would be lost or used twice" % odd[0], "please report this file's layout")
+        raise WeightsError(f"weight {odd[0]} would be lost or used twice", "please report this file's layout")

@@ -77,7 +77,7 @@ def reachable(inputs: Mapping[CallKey, Tuple[TensorKey, ...]], ends: Sequence[Te
     while stack:
         node = stack.pop()
         if node not in inputs:
-            raise ConfigError("an output of layer %r is read that it does not have" % node[0], "the config is damaged")
+            raise ConfigError(f"an output of layer {node[0]!r} is read that it does not have", "the config is damaged")
         if node not in seen:
             seen.add(node)
             stack.extend(key[:2] for key in inputs[node])

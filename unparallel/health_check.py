@@ -78,7 +78,7 @@ class WeightCheck:
             try:
                 made = stack.enter_context(hdf5.open_source(partial))
             except FileError as error:
-                raise VerificationError("cannot read again what was written: %s" % error.message, error.hint) from error
+                raise VerificationError(f"cannot read again what was written: {error.message}", error.hint) from error
             self.compare(made, scan)
 
     def compare(self, made: hdf5.Source, scan: bool) -> None:

@@ -35,13 +35,13 @@ Reference = Tuple[str, int, int]
 def parse_json(text: str, what: str) -> Json:
     """JSON text as values; one clear error for anything that is not JSON."""
     if text.count("{") * 240 + text.count("[") * 64 + text.count(",") * 40 > MOST_JSON_BYTES:
-        raise ConfigError("%s is too large: %d characters" % (what, len(text)), HOSTILE)
+        raise ConfigError(f"{what} is too large: {len(text)} characters", HOSTILE)
     try:
         value = json.loads(text, parse_int=_whole_number)
     except RecursionError as error:
-        raise ConfigError("%s is nested too deeply" % what, HOSTILE) from error
+        raise ConfigError(f"{what} is nested too deeply", HOSTILE) from error
     except ValueError as error:
-        raise ConfigError("%s is no JSON (%s)" % (what, error), "the file is damaged") from error
+        raise ConfigError(f"{what} is no JSON ({error})", "the file is damaged") from error
     _check_depth(value, what)
     return value
 
@@ -49,7 +49,7 @@ def parse_json(text: str, what: str) -> Json:
 def _whole_number(text: str) -> int:
     # Python before 3.11 takes hours for a number of ten million digits
     if len(text) > LONGEST_NUMBER:
-        raise ValueError("a number of %d digits" % len(text))
+        raise ValueError(f"a number of {len(text)} digits")
     return int(text)
 
 
@@ -61,7 +61,7 @@ def _check_depth(value: Json, what: str) -> None:
         level = [item for items in inner for item in items if isinstance(item, (dict, list))]
         if not level:
             return
-    raise ConfigError("%s is nested more than %d levels deep" % (what, DEEPEST_JSON), HOSTILE)
+    raise ConfigError(f"{what} is nested more than {DEEPEST_JSON} levels deep", HOSTILE)
 
 
 def parse(config: Json) -> Topology:
@@ -83,7 +83,7 @@ def parse(config: Json) -> Topology:
     """
     if not is_model(config):
         kind = config.get("class_name") if isinstance(config, dict) else type(config).__name__
-        raise ConfigError("the config holds no functional or Sequential model (%s)" % kind, _subclassed(config))
+        raise ConfigError(f"the config holds no functional or Sequential model ({kind})", _subclassed(config))
     _check_layer_count(config)
     return _model(config, "", 0)
 
@@ -98,7 +98,7 @@ def _check_layer_count(config: Json) -> None:
             if is_model(item):
                 stack.append(item)
         if count > MOST_LAYERS:
-            raise ConfigError("the config has more than %d layers" % MOST_LAYERS, HOSTILE)
+            raise ConfigError(f"the config has more than {MOST_LAYERS} layers", HOSTILE)
 
 
 def _entries(model: Dict[str, Json]) -> List[Json]:
@@ -134,12 +134,12 @@ def _is_layer(item: Json) -> bool:
 
 def _model(entry: Dict[str, Json], name: str, depth: int) -> Topology:
     if depth > DEEPEST:
-        raise ConfigError("models nested more than %d deep" % DEEPEST, HOSTILE)
+        raise ConfigError(f"models nested more than {DEEPEST} deep", HOSTILE)
     config = entry["config"]
     items = _entries(entry)
     own = config.get("name") if isinstance(config, dict) else None
     label = _checked_name(own or entry.get("name") or name)
-    layers = [_layer(item, "%s_%d" % (str(item["class_name"]).lower(), i), depth) for i, item in enumerate(items)]
+    layers = [_layer(item, "{}_{}".format(str(item["class_name"]).lower(), i), depth) for i, item in enumerate(items)]
     _check_unique(layers, label)
     build = _functional if isinstance(config, dict) and "output_layers" in config else _sequential
     return build(entry, label, layers)
@@ -149,7 +149,7 @@ def _check_unique(layers: List[Layer], model: str) -> None:
     seen = set()
     for layer in layers:
         if layer.name in seen:
-            raise ConfigError("model %r has two layers named %r" % (model, layer.name), DAMAGED)
+            raise ConfigError(f"model {model!r} has two layers named {layer.name!r}", DAMAGED)
         seen.add(layer.name)
 
 
@@ -164,9 +164,9 @@ def _layer(item: Dict[str, Json], fallback: str, depth: int) -> Layer:
 
 def _checked_name(name: Json) -> str:
     if not isinstance(name, str):
-        raise ConfigError("a layer's name is no text: %.100r" % (name,), DAMAGED)
+        raise ConfigError(f"a layer's name is not text: {repr(name)[:100]}", DAMAGED)
     if len(name) > LONGEST_NAME:
-        raise ConfigError("a layer's name has %d characters: %r..." % (len(name), name[:40]), HOSTILE)
+        raise ConfigError(f"a layer's name has {len(name)} characters: {name[:40]!r}...", HOSTILE)
     return name
 
 
@@ -200,22 +200,22 @@ def _functional(entry: Dict[str, Json], name: str, layers: List[Layer]) -> Topol
         layer, call, tensor = reference
         number = call - first[layer]
         if not 0 <= number < max(1, len(nodes[layer])) or tensor < 0:
-            raise ConfigError("%s reads call %d of layer %r, which has none such" % (where, call, layer), DAMAGED)
+            raise ConfigError(f"{where} reads call {call} of layer {layer!r}, which has none such", DAMAGED)
         submodel = known[layer].submodel
         if submodel is not None and tensor >= len(submodel.outputs):
-            raise ConfigError("%s reads output %d of model %r, which has none such" % (where, tensor, layer), DAMAGED)
+            raise ConfigError(f"{where} reads output {tensor} of model {layer!r}, which has none such", DAMAGED)
         return TensorKey(layer, number, tensor)
 
     called = []
     for layer in layers:
         calls = [
-            Call(tuple(key(reference, "layer %r" % layer.name) for reference in found), node)
+            Call(tuple(key(reference, f"layer {layer.name!r}") for reference in found), node)
             for node, found in zip(nodes[layer.name], read[layer.name])
         ]
         # an InputLayer has one implied call, which no node stands for
         called.append(replace(layer, calls=tuple(calls) or (Call(()),), first_call=first[layer.name]))
     if not ends["output_layers"]:
-        raise ConfigError("model %r has no outputs" % name, DAMAGED)
+        raise ConfigError(f"model {name!r} has no outputs", DAMAGED)
     return Topology(
         name,
         str(entry["class_name"]),
@@ -229,7 +229,7 @@ def _functional(entry: Dict[str, Json], name: str, layers: List[Layer]) -> Topol
 def _nodes(layer: Layer, model: str) -> List[Json]:
     nodes = layer.entry.get("inbound_nodes")
     if not isinstance(nodes, list):
-        raise ConfigError("layer %r of model %r has no inbound_nodes" % (layer.name, model), DAMAGED)
+        raise ConfigError(f"layer {layer.name!r} of model {model!r} has no inbound_nodes", DAMAGED)
     return nodes
 
 
@@ -293,11 +293,11 @@ def references(node: Json, known: Any) -> Iterator[Reference]:
             if history is None and len(value) == 4:
                 stack.append(value[3])
         elif history is not None:
-            raise ConfigError("a call reads %r, which is no layer of the model" % (history,), DAMAGED)
+            raise ConfigError(f"a call reads {history!r}, which is no layer of the model", DAMAGED)
         elif isinstance(value, list):
             # tf.keras 2.4 writes ["_CONSTANT_VALUE", -1, value, {}] where a call reads a constant
             if len(value) == 4 and _as_reference(value, value[:1]) is not None and value[1] >= 0:
-                raise ConfigError("a call reads layer %r, which is not there" % value[0], DAMAGED)
+                raise ConfigError(f"a call reads layer {value[0]!r}, which is not there", DAMAGED)
             stack.extend(reversed(value))
         elif isinstance(value, dict):
             stack.extend(reversed(list(value.values())))

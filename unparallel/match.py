@@ -259,11 +259,10 @@ class _Search:
                 return self._take_on_trust(
                     tensors,
                     proof,
-                    "layers %s: %s (functions made in a loop are all saved with the last part)"
-                    % (_names(tensors), reason),
+                    f"layers {_names(tensors)}: {reason} (functions made in a loop are all saved with the last part)",
                 )
             if reason:
-                raise _Broken("layers %s: %s" % (_names(tensors), reason))
+                raise _Broken(f"layers {_names(tensors)}: {reason}")
             for part, (key, value) in enumerate(zip(tensors, rows)):
                 proof.slices[key] = Slice(key, value.source, part, "code", slices.describe(value))
             return True
@@ -278,7 +277,7 @@ class _Search:
         if len(sources) != 1:
             return False
         if any(isinstance(value, slices.Rows) for value in values):
-            raise _Broken("layers %s: some of these slices do something else than the others" % _names(tensors))
+            raise _Broken(f"layers {_names(tensors)}: some of these slices do something else than the others")
         return self._take_on_trust(tensors, proof, self._unknown_slice(tensors[0], values[0]))
 
     def _bound_late(self, tensors: Tensors) -> bool:
@@ -296,7 +295,7 @@ class _Search:
         source = call_of(self.graph, tensors[0][:2]).inputs[0]
         self._check_input_shapes(tensors, source)
         for part, key in enumerate(tensors):
-            proof.slices[key] = Slice(key, source, part, "trusted", "part %d of %d" % (part + 1, len(tensors)))
+            proof.slices[key] = Slice(key, source, part, "trusted", f"part {part + 1} of {len(tensors)}")
         return True
 
     def _check_input_shapes(self, tensors: Tensors, source: TensorKey) -> None:
@@ -310,8 +309,8 @@ class _Search:
             wanted = shape_of_input(model.layer(model.inputs[inputs.index(tensors[0])].layer))
             if wanted is not None and wanted[1:] != whole[1:]:
                 raise _Broken(
-                    "%r has the shape %s, the model %r takes %s: layer %r cuts more than the batch"
-                    % (source.layer, list(whole[1:]), reader[0], list(wanted[1:]), tensors[0].layer)
+                    f"{source.layer!r} has the shape {list(whole[1:])}, the model {reader[0]!r} takes "
+                    f"{list(wanted[1:])}: layer {tensors[0].layer!r} cuts more than the batch"
                 )
 
     def _looks_like_slice(self, key: TensorKey) -> Optional[Tuple[int, int]]:
@@ -324,37 +323,37 @@ class _Search:
         detail = ""
         if isinstance(value, slices.Unknown):
             used = ", ".join(value.names[:6])
-            detail = ": function %r%s; %s" % (value.function, " uses " + used if used else "", value.reason)
-        return "layer %r looks like a slice of the batch, but what it does is not known%s" % (key.layer, detail)
+            detail = ": function {!r}{}; {}".format(value.function, " uses " + used if used else "", value.reason)
+        return f"layer {key.layer!r} looks like a slice of the batch, but what it does is not known{detail}"
 
     def _same_call(self, tensors: Tensors) -> Tuple[CallKey, ...]:
         """The N calls that make the tensors, shown to be calls of one layer (or of equal ones)."""
         calls = tuple((key.layer, key.call) for key in tensors)
         if len(set(calls)) == 1:
-            raise _Broken("%r goes whole into every replica, uncut" % tensors[0].layer)
+            raise _Broken(f"{tensors[0].layer!r} goes whole into every replica, uncut")
         if len(set(calls)) != len(calls):
-            raise _Broken("replicas share a call of layer %r" % tensors[0].layer)
+            raise _Broken(f"replicas share a call of layer {tensors[0].layer!r}")
         if len({key.tensor for key in tensors}) != 1:
-            raise _Broken("the replicas' outputs of %r are mixed up" % tensors[0].layer)
+            raise _Broken(f"the replicas' outputs of {tensors[0].layer!r} are mixed up")
         first = self.topology.layer(tensors[0].layer)
         for key in tensors[1:]:
             self._check_same(first, self.topology.layer(key.layer))
         if first.class_name == "InputLayer":
-            raise _Broken("the model's input %r goes into a replica uncut" % first.name)
+            raise _Broken(f"the model's input {first.name!r} goes into a replica uncut")
         nodes = [self._shape_of_node(call) for call in calls]
         if any(node != nodes[0] for node in nodes):
-            raise _Broken("layer %r is called with other arguments in other replicas" % first.name)
+            raise _Broken(f"layer {first.name!r} is called with other arguments in other replicas")
         return calls
 
     def _check_same(self, first: Layer, other: Layer) -> None:
         """Raise unless the two are one layer, or equal ones without weights."""
         if first.name == other.name:
             return
-        pair = "%r and %r" % (first.name, other.name)
+        pair = f"{first.name!r} and {other.name!r}"
         if not (self.weightless(first) and self.weightless(other)):
-            raise _Broken("replicas use different layers: %s do not share weights" % pair)
+            raise _Broken(f"replicas use different layers: {pair} do not share weights")
         if first.class_name != other.class_name or _nameless(first.config) != _nameless(other.config):
-            raise _Broken("replicas differ: %s are not the same" % pair)
+            raise _Broken(f"replicas differ: {pair} are not the same")
 
     def _shape_of_node(self, key: CallKey) -> Any:
         """A call's node with its references left out: number of inputs and arguments."""
@@ -369,25 +368,25 @@ class _Search:
                 inner = layer.submodel.outputs[key.tensor] if key.tensor < len(layer.submodel.outputs) else None
                 layer = layer.submodel.layer(inner.layer) if inner else layer
             if not slices.shape_is_scalar(layer):
-                raise _Broken("%r averages replicas whose results are not provably single numbers" % merge.call[0])
+                raise _Broken(f"{merge.call[0]!r} averages replicas whose results are not provably single numbers")
 
     # -- what is around it
 
     def _why_not(self, match: Match) -> str:
         """Why a wrapper that is proven inside does not stand alone in its graph; "" where it does."""
         if not match.towers:
-            return "the parts of %r are joined again with nothing between" % match.slices[0].source.layer
+            return f"the parts of {match.slices[0].source.layer!r} are joined again with nothing between"
         if all(merge.kind == "mean" for merge in match.merges):
-            return "%r averages the replicas: nothing joins the batch again" % match.merges[0].call[0]
+            return f"{match.merges[0].call[0]!r} averages the replicas: nothing joins the batch again"
         owner: Dict[CallKey, Tuple[CallKey, ...]] = {}
         for calls in match.towers:
             for call in calls:
                 if owner.setdefault(call, calls) != calls:
-                    return "replicas share a call of layer %r" % call[0]
+                    return f"replicas share a call of layer {call[0]!r}"
         inside = set(owner) | {merge.call for merge in match.merges}
         for piece in match.slices:
             if piece.tensor[:2] in inside:
-                return "layer %r both cuts the batch and computes" % piece.tensor.layer
+                return f"layer {piece.tensor.layer!r} both cuts the batch and computes"
         return self._leaks(match, inside)
 
     def _leaks(self, match: Match, inside: Set[CallKey]) -> str:
@@ -401,10 +400,10 @@ class _Search:
                 ports = self.graph.get_edge_data(maker, reader).values()
                 tensors = {TensorKey(maker[0], maker[1], edge["tensor"]) for edge in ports}
                 if maker not in cutters or tensors & cut:
-                    return "layer %r reads a single replica's %r before it is merged" % (reader[0], maker[0])
+                    return f"layer {reader[0]!r} reads a single replica's {maker[0]!r} before it is merged"
         for key in self.topology.outputs:
             if key[:2] in makers:
-                return "an output of the model is a single replica's %r, not merged" % key.layer
+                return f"an output of the model is a single replica's {key.layer!r}, not merged"
         return ""
 
     # -- one GPU
@@ -452,7 +451,7 @@ class _Search:
         for key in self.cut:
             value = self.values.get(key)
             what = slices.describe(value) if isinstance(value, slices.Rows) else "what looks like a part of the batch"
-            return [NearMiss("layer %r takes %s, and nothing joins the parts again" % (key.layer, what), 0)]
+            return [NearMiss(f"layer {key.layer!r} takes {what}, and nothing joins the parts again", 0)]
         return []
 
 

@@ -110,8 +110,7 @@ class Topology:
         for layer in self.layers:
             yield layer
             if layer.submodel is not None:
-                for inner in layer.submodel.walk():
-                    yield inner
+                yield from layer.submodel.walk()
 
 
 class WeightRef(NamedTuple):

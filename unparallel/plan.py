@@ -106,7 +106,7 @@ def _inside_layers(topology: Topology, trust_slices: bool) -> Iterator[match.Nea
             continue
         with contextlib.suppress(ConfigError):  # the layer is carried over as it is, whatever it wraps
             if clean_topology(keras_config.parse(inner), (), trust_slices).matches:
-                yield match.NearMiss("layer %r wraps a parallel model, which is not undone there" % layer.name, 0)
+                yield match.NearMiss(f"layer {layer.name!r} wraps a parallel model, which is not undone there", 0)
 
 
 def _from_topology(before: ModelFile, topology: Topology, options: Options) -> Plan:
@@ -122,7 +122,7 @@ def _from_topology(before: ModelFile, topology: Topology, options: Options) -> P
     training, lost = renamed_outputs(before.training_config, outputs)
     if before.own_weights is not None and before.own_weights.weights and _is_template_alone(cleaned):
         raise WeightsError(
-            "the parallel model owns weights beside its layers' (%s)" % before.own_weights.weights[0].name,
+            f"the parallel model owns weights beside its layers' ({before.own_weights.weights[0].name})",
             "the template has no place for them",
         )
     after = replace(
@@ -135,7 +135,7 @@ def _from_topology(before: ModelFile, topology: Topology, options: Options) -> P
     misfit = _training_misfit(before, after)
     if misfit:
         after = replace(after, training_config=None, optimizer=None)
-        warnings.append("the training state was left out: %s" % misfit)
+        warnings.append(f"the training state was left out: {misfit}")
     return Plan(
         before,
         after,
@@ -160,7 +160,7 @@ def not_parallel(cleaned: Cleaned) -> NotParallelError:
     hint = "the model stays as it is: cutting it would change what it computes"
     if nearest.trust:
         hint = "if you know that these layers only cut the batch, say --trust-slices"
-    return NotParallelError("not a data-parallel model: %s" % nearest.reason, hint)
+    return NotParallelError(f"not a data-parallel model: {nearest.reason}", hint)
 
 
 def output_names(topology: Topology, cleaned: Cleaned) -> Dict[str, str]:
@@ -194,9 +194,8 @@ def _training_misfit(before: ModelFile, after: ModelFile) -> str:
         settings = before.training_config if isinstance(before.training_config, dict) else {}
         for name in NAMED_BY_OUTPUT:
             if isinstance(settings.get(name), list) and len(settings[name]) == len(before.topology.outputs) > 1:
-                return "%s is set for %d outputs, the template has %d" % (
-                    name, len(before.topology.outputs), len(after.topology.outputs)
-                )  # fmt: skip
+                counts = len(before.topology.outputs), len(after.topology.outputs)
+                return f"{name} is set for {counts[0]} outputs, the template has {counts[1]}"
     if before.optimizer is not None and _moved_groups(before, after):
         return "the clean model lists its trainable weights in another order"
     return ""
@@ -221,13 +220,15 @@ def _dropped(old: Topology, new: Topology, cleaned: Cleaned) -> Tuple[str, ...]:
 
 
 def _warnings(cleaned: Cleaned, lost: List[str]) -> List[str]:
-    warnings = ["%s (left as it is)" % miss.reason for miss in cleaned.near]
+    warnings = [f"{miss.reason} (left as it is)" for miss in cleaned.near]
     for placed in cleaned.matches:
         trusted = [piece.tensor.layer for piece in placed.match.slices if piece.proof == "trusted"]
         if trusted:
-            warnings.append("layer %r was taken for a slice on your word: its code is not known" % trusted[0])
+            warnings.append(f"layer {trusted[0]!r} was taken for a slice on your word: its code is not known")
     if lost:
-        warnings.append("training_config: outputs %s share a name now; one setting of each was lost" % ", ".join(lost))
+        warnings.append(
+            "training_config: outputs {} share a name now; one setting of each was lost".format(", ".join(lost))
+        )
     return warnings
 
 
@@ -237,11 +238,11 @@ def _notes(topology: Topology) -> List[str]:
     for layer in topology.walk():
         # a nested model's own layers are walked too
         for version in dict.fromkeys(_code_versions(layer.config) if layer.submodel is None else ()):
-            notes.append("layer %r holds Python code of version %s; loading the file runs it" % (layer.name, version))
+            notes.append(f"layer {layer.name!r} holds Python code of version {version}; loading the file runs it")
     for key in topology.inputs:
         shape = keras_config.shape_of_input(topology.layer(key.layer))
         if shape and isinstance(shape[0], int):
-            notes.append("input %r has a fixed batch size of %d" % (key.layer, shape[0]))
+            notes.append(f"input {key.layer!r} has a fixed batch size of {shape[0]}")
     return notes
 
 
@@ -302,7 +303,7 @@ def _with_template(before: ModelFile, template: Topology) -> Plan:
     full = [group for group in before.weights if group.weights]
     if len(full) > 1:
         raise WeightsError(
-            "%d groups hold weights (%s), a wrapper has one" % (len(full), _listed(full)),
+            f"{len(full)} groups hold weights ({_listed(full)}), a wrapper has one",
             "give the to_json() of the whole model, or check that the architecture belongs to this file",
         )
     flat = full[0].weights if full else ()
@@ -330,7 +331,7 @@ def _from_names(before: ModelFile) -> Plan:
     before_it = [group.layer for group in before.weights[: before.weights.index(full[0])]]
     if sum(1 for name in before_it if name.startswith("lambda")) < 2:
         raise NeedsArchitectureError(
-            "group %r holds a whole model's weights, but no slices of a wrapper stand before it" % full[0].layer,
+            f"group {full[0].layer!r} holds a whole model's weights, but no slices of a wrapper stand before it",
             ARCHITECTURE,
         )
     place = before.weights.index(full[0])
@@ -341,7 +342,7 @@ def _from_names(before: ModelFile) -> Plan:
         before,
         replace(before, weights=dealt),
         dropped=dropped,
-        warnings=("taken apart by names alone: %s; --architecture makes sure" % ASSUMPTION,),
+        warnings=(f"taken apart by names alone: {ASSUMPTION}; --architecture makes sure",),
         notes=("layers without weights are not listed: no name tells them",),
     )
 

@@ -116,7 +116,7 @@ def _layer_weights(source: Source, base: str) -> Tuple[LayerWeights, ...]:
     """The groups of the layers below `base`, in the order of `layer_names`."""
     names = source.names(base or "/", "layer_names")
     if names is None:
-        raise NotKerasError("%s has no layer_names" % base, "the save failed half-way: look for an earlier checkpoint")
+        raise NotKerasError(f"{base} has no layer_names", "the save failed half-way: look for an earlier checkpoint")
     if len(set(names)) != len(names):
         raise WeightsError("layer_names names a layer twice", "the file is damaged")
     groups = tuple(_group(source, base, name) for name in names)
@@ -129,30 +129,30 @@ def _check_distinct(paths: List[str]) -> None:
     seen: Set[str] = set()
     for path in paths:
         if path in seen:
-            raise WeightsError("weight %s is listed twice" % path, "the file is damaged; do not trust it")
+            raise WeightsError(f"weight {path} is listed twice", "the file is damaged; do not trust it")
         seen.add(path)
 
 
 def _group(source: Source, base: str, layer: str) -> LayerWeights:
     path = _joined(base, layer)
     if path not in source.groups:
-        raise WeightsError("layer %r has no group in the file" % layer, "the file is damaged: get a fresh copy")
+        raise WeightsError(f"layer {layer!r} has no group in the file", "the file is damaged: get a fresh copy")
     names = source.names(path, "weight_names")
     if names is None:
-        raise WeightsError("layer %r has no weight_names" % layer, "the save failed half-way, or the file is damaged")
+        raise WeightsError(f"layer {layer!r} has no weight_names", "the save failed half-way, or the file is damaged")
     refs: List[WeightRef] = []
     for name in names:
         place = _joined(path, name)
         array = source.array(place)
         if array is None:
-            raise WeightsError("layer %r: weight %r is not in the file" % (layer, name), "the file is damaged")
+            raise WeightsError(f"layer {layer!r}: weight {name!r} is not in the file", "the file is damaged")
         refs.append(WeightRef(name, place, array.shape, array.dtype, array.size))
     return LayerWeights(layer, tuple(refs))
 
 
 def _own_weights(source: Source, base: str, weights: Tuple[LayerWeights, ...]) -> Optional[LayerWeights]:
     """The group of the model's own weights, where there is one beside the layers' groups."""
-    if "%s/%s" % (base, OWN_WEIGHTS) not in source.groups or OWN_WEIGHTS in {group.layer for group in weights}:
+    if f"{base}/{OWN_WEIGHTS}" not in source.groups or OWN_WEIGHTS in {group.layer for group in weights}:
         return None
     return _group(source, base, OWN_WEIGHTS)
 
@@ -161,8 +161,8 @@ def _joined(base: str, name: str) -> str:
     """A path below `base`; a name that would lead elsewhere is refused."""
     parts = name.split("/")
     if not all(parts) or "." in parts or ".." in parts or "\0" in name:
-        raise WeightsError("%r is no name for a layer or a weight" % name, "do not trust this file")
-    return "%s/%s" % (base, name)
+        raise WeightsError(f"{name!r} is no name for a layer or a weight", "do not trust this file")
+    return f"{base}/{name}"
 
 
 def _optimizer(source: Source) -> Optional[Optimizer]:
@@ -175,7 +175,7 @@ def _optimizer(source: Source) -> Optional[Optimizer]:
         size += array.size if array else 0
     for name in source.names(OPTIMIZER_WEIGHTS, "weight_names") or ():
         if source.array(_joined(OPTIMIZER_WEIGHTS, name)) is None:
-            raise WeightsError("the optimizer's %r is not in the file" % name, "the file is damaged")
+            raise WeightsError(f"the optimizer's {name!r} is not in the file", "the file is damaged")
     return Optimizer(OPTIMIZER_WEIGHTS, len(paths), size)
 
 
@@ -192,6 +192,6 @@ def _fitted(topology: Topology, weights: Tuple[LayerWeights, ...], version: Opti
         return keras_config.with_names(topology, dict(zip((layer.name for layer in layers), names)))
     odd = sorted(set(names) ^ {layer.name for layer in layers})
     raise ConfigError(
-        "the config's layers are not those that have weights in the file%s" % (": %r" % odd[0] if odd else ""),
+        "the config's layers are not those that have weights in the file%s" % (f": {odd[0]!r}" if odd else ""),
         "the file is damaged or was edited",
     )

@@ -13,7 +13,7 @@ from .model import LayerWeights, ModelFile, WeightRef, element_count
 from .reader import OPTIMIZER_WEIGHTS, read
 from .weights.health import NonFinite, mended
 
-RETRY = "please report this, with what `unparallel --version` prints, and HDF5 %s" % library_versions()["hdf5"]
+RETRY = "please report this, with what `unparallel --version` prints, and HDF5 {}".format(library_versions()["hdf5"])
 
 
 @dataclass
@@ -82,18 +82,20 @@ def compare(
     for group, new in zip(model.weights, written.weights):
         for ref, copied in zip(group.weights, new.weights):
             if source.arrays[ref.path].code != made.arrays[copied.path].code:
-                raise VerificationError("%s has another type now" % ref.path, RETRY)
+                raise VerificationError(f"{ref.path} has another type now", RETRY)
             neutral = (repairs or {}).get(ref.path)
             _compare_bytes(source, made, (ref.path, copied.path), (group.layer, ref), health, neutral)
     if model.optimizer is not None and model.form == "model":
-        names = [file.names(path, "weight_names") for file, path in ((source, model.optimizer.path),
-                                                                     (made, OPTIMIZER_WEIGHTS))]
+        names = [
+            file.names(path, "weight_names")
+            for file, path in ((source, model.optimizer.path), (made, OPTIMIZER_WEIGHTS))
+        ]
         if names[0] != names[1] or written.optimizer != model.optimizer._replace(path=OPTIMIZER_WEIGHTS):
             raise VerificationError("the optimizer's state is not what was written", RETRY)
         for path in source.below(model.optimizer.path):
             place = OPTIMIZER_WEIGHTS + path[len(model.optimizer.path) :]
             if source.array(path) != made.array(place):
-                raise VerificationError("%s was not copied" % path, RETRY)
+                raise VerificationError(f"{path} was not copied", RETRY)
             _compare_bytes(source, made, (path, place))
 
 
@@ -101,7 +103,7 @@ def _compare_structure(model: ModelFile, written: ModelFile) -> None:
     """Configs, layers, weight names, shapes and types are what they were meant to be."""
     for what in ("form", "keras_version", "backend", "training_config"):
         if getattr(written, what) != getattr(model, what) and not (model.form == "weights" and what[0] == "t"):
-            raise VerificationError("%s is not what was written" % what, RETRY)
+            raise VerificationError(f"{what} is not what was written", RETRY)
     if model.form == "model" and written.topology is not model.topology:
         assert model.topology is not None
         assert written.topology is not None
@@ -110,9 +112,9 @@ def _compare_structure(model: ModelFile, written: ModelFile) -> None:
     for group, new in zip(model.weights, written.weights):
         meant = [(ref.name, ref.shape, ref.dtype) for ref in group.weights]
         if group.layer != new.layer or [(ref.name, ref.shape, ref.dtype) for ref in new.weights] != meant:
-            raise VerificationError("layer %r is not what was written" % group.layer, RETRY)
+            raise VerificationError(f"layer {group.layer!r} is not what was written", RETRY)
     if len(model.weights) != len(written.weights):
-        raise VerificationError("%d layers were written, not %d" % (len(written.weights), len(model.weights)), RETRY)
+        raise VerificationError(f"{len(written.weights)} layers were written, not {len(model.weights)}", RETRY)
 
 
 def _compare_bytes(
@@ -132,7 +134,7 @@ def _compare_bytes(
             for block in source.blocks(places[0]):
                 health.see(weight[0], weight[1], block, code)
         if any(before != after for before, after in zip_longest(packed, made.packed(places[1], ours=True) or ())):
-            raise VerificationError("%s was not copied faithfully" % places[0], RETRY)
+            raise VerificationError(f"{places[0]} was not copied faithfully", RETRY)
         return
     for block, copied in zip_longest(source.blocks(places[0]), made.blocks(places[1])):
         if health is not None and weight is not None and block is not None:
@@ -140,4 +142,4 @@ def _compare_bytes(
         if neutral is not None and block is not None:
             block = mended(block, code, neutral)
         if block != copied:
-            raise VerificationError("%s was not copied faithfully" % places[0], RETRY)
+            raise VerificationError(f"{places[0]} was not copied faithfully", RETRY)

@@ -28,11 +28,11 @@ def write(model: ModelFile, target: Target, repairs: Optional[Mapping[str, float
         _write_configs(model, target)
     target.set_names(base or "/", "layer_names", [group.layer for group in model.weights], model.fixed_names)
     for group in model.weights + ((model.own_weights,) if model.own_weights is not None else ()):
-        path = "%s/%s" % (base, group.layer)
+        path = f"{base}/{group.layer}"
         target.group(path)
         target.set_names(path, "weight_names", [ref.name for ref in group.weights], model.fixed_names)
         for ref in group.weights:
-            place = "%s/%s" % (path, ref.name)
+            place = f"{path}/{ref.name}"
             target.copy(ref.path, place)
             if repairs and ref.path in repairs:
                 target.mend(place, repairs[ref.path])

@@ -37,7 +37,7 @@ def test_a_single_model_is_exit_3(tmp_path, capsys):
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err.splitlines() == [
-        "unparallel: %s: a single model already: there is nothing to undo" % fixture("k224-plain", "model.h5"),
+        "unparallel: {}: a single model already: there is nothing to undo".format(fixture("k224-plain", "model.h5")),
         "hint: use the file as it is",
     ]
     assert not os.path.exists(target)

@@ -48,9 +48,9 @@ def test_a_url_of_local_files_both_ways(tmp_path):
     trees.parallel(tmp_path / "runs" / "a" / "m.h5")
     trees.parallel(tmp_path / "runs" / "b" / "m.h5")
     trees.error_page(str(tmp_path / "runs" / "page.h5"))
-    target = "file://%s/clean" % tmp_path
+    target = f"file://{tmp_path}/clean"
     outcomes = {os.path.relpath(done.source[7:], str(tmp_path)): done
-                for done in convert_many("file://%s/runs" % tmp_path, target)}  # fmt: skip
+                for done in convert_many(f"file://{tmp_path}/runs", target)}  # fmt: skip
     assert {name: done.status for name, done in outcomes.items()} == {
         "runs/a/m.h5": "converted", "runs/b/m.h5": "converted", "runs/page.h5": "refused",
     }  # fmt: skip
@@ -59,7 +59,7 @@ def test_a_url_of_local_files_both_ways(tmp_path):
     assert {name for name, data in made.items() if data} == {"a/m.h5", "b/m.h5"}
     gold = trees.single(tmp_path / "gold.h5")
     assert list(differences(gold, str(tmp_path / "clean" / "a" / "m.h5"))) == []
-    again = [done.status for done in convert_many("file://%s/runs" % tmp_path, target)]
+    again = [done.status for done in convert_many(f"file://{tmp_path}/runs", target)]
     assert sorted(again) == ["refused", "skipped", "skipped"]
 
 
@@ -73,7 +73,7 @@ def test_an_upload_that_fails_leaves_nothing(tmp_path, monkeypatch):
     trees.parallel(tmp_path / "a.h5")
     monkeypatch.setattr(local.LocalFileSystem, "mv", fail)
     (tmp_path / "clean").mkdir()
-    with pytest.raises(Exception, match="the line is cut"), remote.delivered("file://%s/clean/a.h5" % tmp_path) as new:
+    with pytest.raises(Exception, match="the line is cut"), remote.delivered(f"file://{tmp_path}/clean/a.h5") as new:
         trees.single(new)
     assert os.listdir(str(tmp_path / "clean")) == []
     assert not os.path.exists(new)
@@ -84,7 +84,7 @@ def test_nothing_is_delivered_when_the_work_fails(tmp_path):
     folders = []
 
     def work():
-        with remote.delivered("file://%s/clean/a.h5" % tmp_path) as new:
+        with remote.delivered(f"file://{tmp_path}/clean/a.h5") as new:
             folders.append(os.path.dirname(trees.single(new)))
             raise KeyError
 
@@ -99,7 +99,7 @@ def test_temporary_copies_of_the_dead_are_removed(tmp_path, monkeypatch):
     kept = atomic.temporary_folder()
     child = trees.command("--version")
     trees.finished(child)
-    dead = kept.replace(".%d-" % os.getpid(), ".%d-" % child.pid)
+    dead = kept.replace(f".{os.getpid()}-", f".{child.pid}-")
     os.mkdir(dead)
     open(os.path.join(dead, "x.h5"), "wb").close()
     atomic.remove_leftovers([str(tmp_path)])
@@ -162,7 +162,7 @@ def server(tmp_path_factory):
 @pytest.fixture
 def bucket(server, monkeypatch):
     for name, value in (
-        ("FSSPEC_S3", json.dumps({"client_kwargs": {"endpoint_url": "http://127.0.0.1:%d" % server}})),
+        ("FSSPEC_S3", json.dumps({"client_kwargs": {"endpoint_url": f"http://127.0.0.1:{server}"}})),
         ("AWS_ACCESS_KEY_ID", "testing"),
         ("AWS_SECRET_ACCESS_KEY", "testing"),
         ("AWS_DEFAULT_REGION", "us-east-1"),

@@ -348,10 +348,10 @@ def test_leftovers_of_the_dead_are_removed_and_no_others(tmp_path):
     child = trees.command("--version")
     trees.finished(child)
     made = {
-        "dead": ".a.h5.%d-%s%s.unparallel-part" % (child.pid, mark, "0" * 8),
-        "alive": ".a.h5.%d-%s%s.unparallel-part" % (os.getpid(), mark, "0" * 8),
-        "elsewhere": ".a.h5.%d-%08x%s.unparallel-part" % (child.pid, int(mark, 16) ^ 1, "0" * 8),
-        "old": ".a.h5.%d-%08x%s.unparallel-part" % (child.pid, int(mark, 16) ^ 1, "1" * 8),
+        "dead": ".a.h5.{}-{}{}.unparallel-part".format(child.pid, mark, "0" * 8),
+        "alive": ".a.h5.{}-{}{}.unparallel-part".format(os.getpid(), mark, "0" * 8),
+        "elsewhere": ".a.h5.{}-{:08x}{}.unparallel-part".format(child.pid, int(mark, 16) ^ 1, "0" * 8),
+        "old": ".a.h5.{}-{:08x}{}.unparallel-part".format(child.pid, int(mark, 16) ^ 1, "1" * 8),
         "other": ".a.h5.tmp",
     }
     trees.parallel(tmp_path / "runs" / "a.h5")
@@ -369,7 +369,7 @@ def test_an_orphan_that_nobody_waits_for_is_over(tmp_path):
     # a container's first process is often not one that waits for orphans: a killed worker stays in the table
     child = trees.command("--version")
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
-    place = tmp_path / (".a.h5.%d-%s%s.unparallel-part" % (child.pid, atomic._machine(), "0" * 8))
+    place = tmp_path / (".a.h5.{}-{}{}.unparallel-part".format(child.pid, atomic._machine(), "0" * 8))
     place.write_text("x")
     atomic.remove_leftovers([str(tmp_path)])
     assert not place.exists()
@@ -387,7 +387,7 @@ def test_a_run_that_is_killed_ends_in_the_same_tree_when_it_is_run_again(tmp_pat
     gold = trees.contents(tmp_path / "gold")
     chance, cut_short = random.Random(0), 0
     for number in range(20 if LONG else 5):
-        target, report = tmp_path / ("clean%d" % number), tmp_path / ("r%d.json" % number)
+        target, report = tmp_path / (f"clean{number}"), tmp_path / (f"r{number}.json")
         words = [tmp_path / "runs", "-o", target, "--jobs", 2] + (["--report", report] if number % 2 else [])
         process = trees.command(*words, "-q")
         time.sleep(chance.uniform(0.2, whole))

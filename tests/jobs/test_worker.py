@@ -76,7 +76,7 @@ def give_back(value):
 
 def alive(number):
     try:
-        with open("/proc/%d/stat" % number) as handle:
+        with open(f"/proc/{number}/stat") as handle:
             return handle.read().rsplit(")", 1)[1].split()[0] != "Z"
     except OSError:
         return False
@@ -108,7 +108,7 @@ def test_a_thread_keeps_one_warm_process():
 @pytest.mark.skipif(os.name != "posix", reason="needs signals")
 @pytest.mark.parametrize("name", ["SIGSEGV", "SIGABRT", "SIGBUS"])
 def test_a_crash_is_told_and_the_next_call_works(name):
-    with pytest.raises(WorkerError, match="crashed its process: %s" % name) as caught:
+    with pytest.raises(WorkerError, match=f"crashed its process: {name}") as caught:
         worker.isolated(die, getattr(signal, name))
     assert "do not trust this file" in caught.value.hint
     assert worker.isolated(give_back, 3) == 3

@@ -118,7 +118,7 @@ def parallel(inner, function=rows, numbers=((0, 2), (1, 2))):
     source = InputLayer("batch")
     start = source()
     slices = [
-        Lambda("lambda_%d" % i, function=function, arguments={"part": part, "total": total})
+        Lambda(f"lambda_{i}", function=function, arguments={"part": part, "total": total})
         for i, (part, total) in enumerate(numbers)
     ]
     merge = Concatenate("joined")

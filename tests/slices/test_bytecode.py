@@ -21,7 +21,7 @@ from unparallel.slices.bytecode import DIALECTS, decode, read_bytes, read_text, 
 HERE = Path(__file__).parent
 DATA = json.loads((HERE / "data" / "bytecode.json").read_text())
 VERSIONS = sorted(DATA["code"], key=lambda version: tuple(map(int, version.split("."))))
-RUNNING = "%d.%d" % sys.version_info[:2]
+RUNNING = "{}.{}".format(*sys.version_info[:2])
 known_here = pytest.mark.skipif(RUNNING not in DIALECTS, reason="no table for the Python that runs this")
 
 
@@ -56,7 +56,7 @@ def test_jumps_tell_39_from_310():
     # the operations are the same, but 3.10 counts jumps in another unit
     for version, other in (("3.9", "3.10"), ("3.10", "3.9")):
         code = read_text(DATA["code"][version]["cut_conditions"])[0]
-        with pytest.raises(BytecodeError, match="not those of Python %s" % re.escape(other)):
+        with pytest.raises(BytecodeError, match=f"not those of Python {re.escape(other)}"):
             decode(code, DIALECTS[other])
 
 

@@ -47,9 +47,7 @@ def layer_of(case, version):
 
 def outcome(layer, *inputs):
     """The values of a layer's call on tensors (or on values as they are)."""
-    keys = tuple(
-        value if isinstance(value, TensorKey) else TensorKey("v%d" % i, 0, 0) for i, value in enumerate(inputs)
-    )
+    keys = tuple(value if isinstance(value, TensorKey) else TensorKey(f"v{i}", 0, 0) for i, value in enumerate(inputs))
     call = layer.calls[0] if layer.calls and layer.calls[0].node is not None else Call(keys)
     values = [Tensor(value) if isinstance(value, TensorKey) else value for value in inputs]
     return evaluate(layer, call, values)
@@ -95,9 +93,9 @@ CUTS = sorted(
 @pytest.mark.parametrize(
     "names",
     [
-        ["shapes %d of 3" % k for k in range(3)],
+        [f"shapes {k} of 3" for k in range(3)],
         ["shapes 0 of 1"],
-        ["cut_by_shares %d" % k for k in range(3)],
+        [f"cut_by_shares {k}" for k in range(3)],
         ["cut_between 0", "cut_between 1"],
         ["cut_by_closure 0", "cut_by_closure 1"],
         ["cut_all"],
@@ -106,7 +104,7 @@ CUTS = sorted(
         ["cut_comprehension"],
         ["cut_all_of_it"],
     ]
-    + [["%s %d of 3" % (name, k) for k in range(3)] for name in CUTS],
+    + [[f"{name} {k} of 3" for k in range(3)] for name in CUTS],
 )
 def test_partitions(names):
     parts = parts_of(*names)
@@ -120,12 +118,12 @@ def test_partitions(names):
 @pytest.mark.parametrize(
     ("names", "reason"),
     [
-        (["rotated %d of 3" % k for k in range(3)], "the parts are not in order"),
-        (["one_late %d of 3" % k for k in range(3)], "rows 0 to 1 are in no part"),
-        (["one_short %d of 3" % k for k in range(3)], "the slices do not reach the end of the batch"),
-        (["one_pair_short %d of 3" % k for k in range(3)], "the slices do not reach the end of the batch"),
+        ([f"rotated {k} of 3" for k in range(3)], "the parts are not in order"),
+        ([f"one_late {k} of 3" for k in range(3)], "rows 0 to 1 are in no part"),
+        ([f"one_short {k} of 3" for k in range(3)], "the slices do not reach the end of the batch"),
+        ([f"one_pair_short {k} of 3" for k in range(3)], "the slices do not reach the end of the batch"),
         (
-            ["overlapping %d of 3" % k for k in range(3)],
+            [f"overlapping {k} of 3" for k in range(3)],
             "part 2 begins at row n//3, before row 2*(n//3) where it should",
         ),
         (["shapes 0 of 3", "shapes 2 of 3"], "rows n//3 to 2*(n//3) are in no part: part 2 is missing"),
@@ -199,7 +197,7 @@ def test_closure_that_is_not_in_the_file():
 
 def test_a_name_is_no_evidence():
     for name in ("get_slice", "slice_batch"):
-        source = "def %s(data, i, parts):\n    return data[:, i * 2:(i + 1) * 2]\n" % name
+        source = f"def {name}(data, i, parts):\n    return data[:, i * 2:(i + 1) * 2]\n"
         assert isinstance(outcome(compiled(source, {"i": 0, "parts": 2}), X)[0], Unknown)
 
 
@@ -254,7 +252,7 @@ def compiled(source, arguments=None, globals_=None):
     ],
 )  # fmt: skip
 def test_near_misses_in_one_expression(body):
-    for value in outcome(compiled("def f(x):\n    return %s\n" % body), X):
+    for value in outcome(compiled(f"def f(x):\n    return {body}\n"), X):
         assert not isinstance(value, Rows), value
 
 
@@ -294,7 +292,7 @@ def test_near_misses_in_one_expression(body):
     ],
 )
 def test_small_expressions(body, text):
-    assert describe(outcome(compiled("def f(x):\n    return %s\n" % body), X)[0]) == text
+    assert describe(outcome(compiled(f"def f(x):\n    return {body}\n"), X)[0]) == text
 
 
 # -- functions at random, against numbers
@@ -316,9 +314,9 @@ def expressions():
     return st.recursive(
         leaf,
         lambda inner: st.one_of(
-            st.tuples(inner, st.sampled_from("+-"), inner).map(lambda it: "(%s %s %s)" % it),
-            st.tuples(inner, small).map(lambda it: "(%s * %d)" % it),
-            st.tuples(inner, st.sampled_from(["//", "%"]), st.integers(1, 6)).map(lambda it: "(%s %s %d)" % it),
+            st.tuples(inner, st.sampled_from("+-"), inner).map(lambda it: "({} {} {})".format(*it)),
+            st.tuples(inner, small).map(lambda it: "({} * {})".format(*it)),
+            st.tuples(inner, st.sampled_from(["//", "%"]), st.integers(1, 6)).map(lambda it: "({} {} {})".format(*it)),
         ),
         max_leaves=6,
     )
@@ -327,14 +325,14 @@ def expressions():
 @settings(max_examples=150, deadline=None)
 @given(expressions(), expressions(), st.integers(0, 3), st.sampled_from(["", "[1:]", "[:5]", "[2:n]"]))
 def test_random_slices_are_right_or_unknown(low, high, k, again):
-    source = "def f(x, k):\n    n = K.shape(x)[0]\n    return x[%s:%s]%s\n" % (low, high, again)
+    source = f"def f(x, k):\n    n = K.shape(x)[0]\n    return x[{low}:{high}]{again}\n"
     (found,) = outcome(compiled(source, {"k": k}), X)
     if isinstance(found, Unknown):
         return
     for n in range(0, 40):
         numbers_ = {"n": n, "k": k}
         x = Sized(list(range(n)))
-        expected = eval("x[%s:%s]%s" % (low, high, again), dict(numbers_, x=x))
+        expected = eval(f"x[{low}:{high}]{again}", dict(numbers_, x=x))
         assert numbers(found, n) == expected.rows
 
 
@@ -355,7 +353,7 @@ def test_sizes_are_exact(left, right):
 
 
 def size_of(text):
-    layer = compiled("def f(x, k):\n    n = K.shape(x)[0]\n    return x[0 * n:], %s\n" % text, {"k": 2})
+    layer = compiled(f"def f(x, k):\n    n = K.shape(x)[0]\n    return x[0 * n:], {text}\n", {"k": 2})
     found = outcome(layer, X)
     if len(found) != 2 or isinstance(found[1], Unknown):
         raise Undecided("")
@@ -482,7 +480,7 @@ def test_scalar_by_its_shape():
 
 
 def op_layer(op, places, constants, attributes, inputs=(X,)):
-    definition = {"name": op, "op": op, "input": ["i%d" % i for i in range(places)], "attr": attributes}
+    definition = {"name": op, "op": op, "input": [f"i{i}" for i in range(places)], "attr": attributes}
     config = {"node_def": definition, "constants": {str(place): value for place, value in constants.items()}}
     return Layer("op", "TensorFlowOpLayer", config)
 

@@ -65,7 +65,7 @@ def by_names(weights, *args):
 
 def norm_weights(name, length):
     first, second = ("gamma", "beta"), ("moving_mean", "moving_variance")
-    return [[ref("%s/%s:0" % (name, role), length) for role in half] for half in (first, second)]
+    return [[ref(f"{name}/{role}:0", length) for role in half] for half in (first, second)]
 
 
 KERNELS = "d1/kernel:4,4 d1/bias:4 d2/kernel:4,4 d2/bias:4"
@@ -365,14 +365,14 @@ def made_layer(draw, name, prefix, kinds):
     bias = draw.random() < 0.5
     if kind == "dense":
         config = dense(name, use_bias=bias, **flag)
-        first, second = refs("%s/kernel:4,4" % prefix + (" %s/bias:4" % prefix if bias else "")), []
+        first, second = refs(f"{prefix}/kernel:4,4" + (f" {prefix}/bias:4" if bias else "")), []
     elif kind == "bn":
         config = bn(name, **flag)
         first, second = norm_weights(prefix, 4)
     elif kind == "odd":
         config = odd(name, **flag)
-        first = refs(" ".join("%s/gain%d:4" % (prefix, k) for k in range(draw.choice([0, 1, 2]))))
-        second = refs(" ".join("%s/seen%d:4" % (prefix, k) for k in range(draw.choice([0, 1]))))
+        first = refs(" ".join(f"{prefix}/gain{k}:4" for k in range(draw.choice([0, 1, 2]))))
+        second = refs(" ".join(f"{prefix}/seen{k}:4" for k in range(draw.choice([0, 1]))))
     else:
         config, first, second = layer(name, "Activation"), [], []
     return Made(name, config, [], first + second) if frozen else Made(name, config, first, second)
@@ -382,8 +382,8 @@ NAMINGS = {
     "own": lambda name, k: name,
     "copies": lambda name, k: name + "_1",
     "scoped": lambda name, k: "tower/" + name,
-    "anew": lambda name, k: "dense_%d" % (k + 20),
-    "strange": lambda name, k: "v%d" % (7 * k % 31),
+    "anew": lambda name, k: "dense_%s" % (k + 20),
+    "strange": lambda name, k: "v%s" % (7 * k % 31),
 }
 
 
@@ -396,10 +396,10 @@ def made_model(draw, naming, kinds=KINDS, depth=0, count=None):
     found = []
     for _ in range(draw.choice([1, 2, 3, 4])):
         count[0] += 1
-        name = "dense_%d" % count[0]
+        name = f"dense_{count[0]}"
         if depth < 2 and draw.random() < 0.3:
             children = made_model(draw, naming, kinds, depth + 1, count)
-            found.append(Made("model_%d" % count[0], children=children, hidden=draw.random() < 0.4))
+            found.append(Made(f"model_{count[0]}", children=children, hidden=draw.random() < 0.4))
         else:
             found.append(made_layer(draw, name, NAMINGS[naming](name, count[0]), kinds))
     return found
@@ -541,7 +541,7 @@ def test_names_alone_are_right_or_refused_for_numbered_chains(seed):
     for _ in range(draw.choice([1, 2, 3, 4, 5])):
         kind = draw.choice(["dense", "batch_normalization"])
         numbers[kind] += 1
-        name = "%s_%d" % (kind, numbers[kind])
+        name = f"{kind}_{numbers[kind]}"
         out = draw.choice([2, 3, 4]) if kind == "dense" else width
         first, second = refs(f"{name}/kernel:{width},{out} {name}/bias:{out}"), []
         if kind != "dense":

@@ -31,7 +31,7 @@ def save(path, model=None, replicas=2, **broken):
     with h5py.File(path, "r+") as handle:
         for role, pairs in broken.items():
             layer = "first" if role in ("kernel", "bias") else "norm"
-            array = handle["model_weights/net/%s/%s:0" % (layer, role)]
+            array = handle[f"model_weights/net/{layer}/{role}:0"]
             data = array[()]
             for place, value in pairs:
                 data.flat[place] = value
@@ -46,7 +46,7 @@ def source(tmp_path):
 
 def arrays(path, layer="norm"):
     with h5py.File(str(path), "r") as handle:
-        group = handle["model_weights/%s/%s" % (layer, layer)]
+        group = handle[f"model_weights/{layer}/{layer}"]
         return {name: group[name][()] for name in group}
 
 
@@ -273,12 +273,12 @@ def test_integers_hold_no_nan(tmp_path):
 def test_many_broken_layers_are_not_many_pages(tmp_path):
     layers = [tiny.entry("x", 3)]
     for number in range(30):
-        layers.append(tiny.batchnorm("norm%d" % number, layers[-1].name))
+        layers.append(tiny.batchnorm(f"norm{number}", layers[-1].name))
     model = tiny.TinyModel("net", tuple(layers), ("x",), (layers[-1].name,))
     source = tiny.save(tmp_path / "parallel.h5", tiny.parallel(model, 2))
     with h5py.File(source, "r+") as handle:
         for number in range(30):
-            handle["model_weights/net/norm%d/moving_mean:0" % number][...] = NAN
+            handle[f"model_weights/net/norm{number}/moving_mean:0"][...] = NAN
     done = unparallel.convert(source, tmp_path / "clean.h5")
     assert len(done.non_finite) == 30
     assert len(done.warnings) == health.MOST_LINES + 3

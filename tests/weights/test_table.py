@@ -145,14 +145,14 @@ from unparallel.weights.table import ROLES, ROWS, WEIGHTLESS  # noqa: E402
 
 def probed(framework):
     if importlib.util.find_spec(framework.split(".")[0]) is None:
-        pytest.skip("no %s here" % framework)
+        pytest.skip(f"no {framework} here")
     done = subprocess.run([sys.executable, __file__, framework], capture_output=True)
     lines = [line for line in done.stdout.decode().splitlines() if line.startswith("PROBE ")]
     if not lines:
-        pytest.skip("%s does not run here: %s" % (framework, done.stderr.decode()[-200:]))
+        pytest.skip(f"{framework} does not run here: {done.stderr.decode()[-200:]}")
     found = json.loads(lines[0][6:])
     if found is None:
-        pytest.skip("%s is not Keras 2" % framework)
+        pytest.skip(f"{framework} is not Keras 2")
     return found
 
 

@@ -101,7 +101,7 @@ def _bytes(text: str) -> int:
     except (ValueError, KeyError):
         size = 0.0
     if size < 1:
-        raise argparse.ArgumentTypeError("%r is no size; 500M and 4G are" % text)
+        raise argparse.ArgumentTypeError(f"{text!r} is no size; 500M and 4G are")
     return int(size)
 
 
@@ -158,7 +158,7 @@ def _progress(options: argparse.Namespace, total: int) -> Iterator[Any]:
         def line(outcome: "Outcome") -> None:
             done.append(outcome)
             if not options.quiet and not options.json:
-                print(printable("[%d/%d] %s" % (len(done), total, _line(outcome))), flush=True)
+                print(printable(f"[{len(done)}/{total}] {_line(outcome)}"), flush=True)
 
         yield line
         return
@@ -167,7 +167,7 @@ def _progress(options: argparse.Namespace, total: int) -> Iterator[Any]:
     def step(outcome: "Outcome") -> None:
         if not outcome.good:
             troubles.append(outcome)
-            bar.set_postfix_str("%d not converted" % len(troubles), refresh=False)
+            bar.set_postfix_str(f"{len(troubles)} not converted", refresh=False)
         bar.update()
 
     with contextlib.closing(bar):
@@ -188,11 +188,11 @@ def _bar(total: int) -> Optional[Any]:
 def _line(outcome: "Outcome") -> str:
     from ..jobs.outcome import CONVERTED
 
-    text = "%-9s %s" % (outcome.status, _shown(outcome.source))
+    text = f"{outcome.status:<9} {_shown(outcome.source)}"
     if outcome.status == CONVERTED:
-        sizes = "%s -> %s" % (size_text(outcome.bytes_before), size_text(outcome.bytes_after))
-        return "%s -> %s (%s, %.2f s)" % (text, _shown(outcome.target), sizes, outcome.seconds)
-    return "%s: %s" % (text, outcome.reason)
+        sizes = f"{size_text(outcome.bytes_before)} -> {size_text(outcome.bytes_after)}"
+        return f"{text} -> {_shown(outcome.target)} ({sizes}, {outcome.seconds:.2f} s)"
+    return f"{text}: {outcome.reason}"
 
 
 def _shown(path: str) -> str:
@@ -224,30 +224,31 @@ def _table(outcomes: "Sequence[Outcome]") -> List[str]:
     """What happened, one line a status."""
     from ..jobs.outcome import CONVERTED, SKIPPED, count
 
-    lines = ["", "%-10s %7s %11s %11s" % ("outcome", "files", "bytes", "clean")]
+    row = "{:<10} {:>7} {:>11} {:>11}".format
+    lines = ["", row("outcome", "files", "bytes", "clean")]
     for status, number in count(outcomes).items():
         of_it = [outcome for outcome in outcomes if outcome.status == status]
         before = size_text(sum(outcome.bytes_before for outcome in of_it)) if of_it else ""
         after = size_text(sum(outcome.bytes_after for outcome in of_it)) if status in (CONVERTED, SKIPPED) else ""
-        lines.append(("%-10s %7d %11s %11s" % (status, number, before, after if of_it else "")).rstrip())
+        lines.append(row(status, number, before, after if of_it else "").rstrip())
     return lines
 
 
 def _needs(outcome: "Outcome") -> List[str]:
     """The lines on a file that somebody should look at."""
     if outcome.good:
-        return ["warning   %s: %s" % (_shown(outcome.source), warning) for warning in outcome.warnings]
-    lines = ["%-9s %s: %s" % (outcome.status, _shown(outcome.source), outcome.reason)]
-    return lines + ["          hint: %s" % outcome.hint] if outcome.hint else lines
+        return [f"warning   {_shown(outcome.source)}: {warning}" for warning in outcome.warnings]
+    lines = [f"{outcome.status:<9} {_shown(outcome.source)}: {outcome.reason}"]
+    return lines + [f"          hint: {outcome.hint}"] if outcome.hint else lines
 
 
 def _say_stopped(outcomes: "Sequence[Outcome]", total: int) -> None:
     from ..jobs.outcome import count
 
     counts: Dict[str, int] = count(outcomes)
-    facts = ", ".join("%d %s" % (number, status) for status, number in counts.items() if number)
-    facts = " (%s)" % facts if facts else ""
-    print("\nstopped: %d of %d files are done%s" % (len(outcomes), total, facts), file=sys.stderr)
+    facts = ", ".join(f"{number} {status}" for status, number in counts.items() if number)
+    facts = f" ({facts})" if facts else ""
+    print(f"\nstopped: {len(outcomes)} of {total} files are done{facts}", file=sys.stderr)
     print("hint: the same command again goes on from here", file=sys.stderr)
 
 

@@ -21,7 +21,7 @@ def say(lines: Sequence[str]) -> None:
 def warn(warnings: Sequence[str]) -> None:
     """Print a warning to standard error."""
     for warning in warnings:
-        print(printable("warning: %s" % warning), file=sys.stderr)
+        print(printable(f"warning: {warning}"), file=sys.stderr)
 
 
 def print_json(value: Any) -> None:
@@ -45,29 +45,30 @@ def _jsonable(value: Any) -> Any:
 
 def conversion_lines(done: "Conversion") -> List[str]:
     """What is said of a conversion."""
-    lines = ["%s -> %s" % (done.source, done.target)]
+    lines = [f"{done.source} -> {done.target}"]
     lines += _wrapper_lines(done.wrappers)
-    what = "weights file" if done.form == "weights" else "model %r" % done.template if done.template else "model"
-    lines.append("wrote:     %s, %s, %s" % (what, _count(done.layers, "layer"), _count(done.parameters, "parameter")))
+    what = "weights file" if done.form == "weights" else f"model {done.template!r}" if done.template else "model"
+    lines.append(
+        "wrote:     {}, {}, {}".format(what, _count(done.layers, "layer"), _count(done.parameters, "parameter"))
+    )
     lines.append("optimizer: %s" % (done.optimizer + " kept" if done.optimizer else "none in the file written"))
     if done.renamed:
-        lines.append("renamed:   %s" % ", ".join("%s -> %s" % pair for pair in done.renamed))
-    check = "%s compared byte for byte" % _count(done.arrays, "array") if done.verified else "skipped"
-    lines.append("verified:  %s" % check)
-    lines.append("size:      %s -> %s" % (size_text(done.bytes_before), size_text(done.bytes_after)))
+        lines.append("renamed:   {}".format(", ".join("{} -> {}".format(*pair) for pair in done.renamed)))
+    check = "{} compared byte for byte".format(_count(done.arrays, "array")) if done.verified else "skipped"
+    lines.append(f"verified:  {check}")
+    lines.append(f"size:      {size_text(done.bytes_before)} -> {size_text(done.bytes_after)}")
     if done.reset:
-        lines.append("reset:     %s, mean 0 and variance 1" % _count(len(done.reset), "array"))
-    return lines + _health_lines(done.non_finite) + ["note:      %s" % note for note in done.notes]
+        lines.append("reset:     {}, mean 0 and variance 1".format(_count(len(done.reset), "array")))
+    return lines + _health_lines(done.non_finite) + [f"note:      {note}" for note in done.notes]
 
 
 def _wrapper_lines(wrappers: Sequence[Any]) -> List[str]:
     lines = []
     for wrapper in wrappers:
-        place = " inside %s" % "/".join(wrapper.inside) if wrapper.inside else ""
-        template = "template %r" % wrapper.template if wrapper.template else "inlined towers"
+        place = " inside {}".format("/".join(wrapper.inside)) if wrapper.inside else ""
+        template = f"template {wrapper.template!r}" if wrapper.template else "inlined towers"
         lines.append(
-            "wrapper:   %s%s, %s, %s, %s"
-            % (
+            "wrapper:   {}{}, {}, {}, {}".format(
                 template,
                 place,
                 _count(wrapper.replicas, "replica"),
@@ -80,22 +81,22 @@ def _wrapper_lines(wrappers: Sequence[Any]) -> List[str]:
 
 def inspection_lines(seen: "Inspection") -> List[str]:
     """What is said of an inspection."""
-    written = "Keras %s" % seen.keras_version if seen.keras_version else "an unknown Keras"
-    lines = ["%s: %s, written by %s" % (seen.source, _form(seen.form), written)]
+    written = f"Keras {seen.keras_version}" if seen.keras_version else "an unknown Keras"
+    lines = [f"{seen.source}: {_form(seen.form)}, written by {written}"]
     lines += _wrapper_lines(seen.wrappers)
     if seen.verdict != "parallel":
-        lines.append("verdict:   %s" % seen.reason)
-        lines.append("hint:      %s" % seen.hint)
+        lines.append(f"verdict:   {seen.reason}")
+        lines.append(f"hint:      {seen.hint}")
     if seen.template:
-        lines.append("model:     %r, outputs %s" % (seen.template, ", ".join(seen.outputs)))
-    lines.append("layers:    %d, %s" % (len(seen.layers), _count(seen.parameters, "parameter")))
+        lines.append("model:     {!r}, outputs {}".format(seen.template, ", ".join(seen.outputs)))
+    lines.append("layers:    {}, {}".format(len(seen.layers), _count(seen.parameters, "parameter")))
     lines += _layer_lines(seen)
     if seen.optimizer:
-        lines.append("optimizer: %s, %s of state" % (seen.optimizer, size_text(seen.optimizer_bytes)))
+        lines.append(f"optimizer: {seen.optimizer}, {size_text(seen.optimizer_bytes)} of state")
     lines += _health_lines(seen.non_finite)
-    lines += ["note:      %s" % note for note in seen.notes]
-    after = ", about %s after conversion" % size_text(seen.bytes_after) if seen.verdict == "parallel" else ""
-    lines.append("size:      %s%s" % (size_text(seen.bytes_before), after))
+    lines += [f"note:      {note}" for note in seen.notes]
+    after = f", about {size_text(seen.bytes_after)} after conversion" if seen.verdict == "parallel" else ""
+    lines.append(f"size:      {size_text(seen.bytes_before)}{after}")
     return lines
 
 
@@ -106,12 +107,12 @@ def _layer_lines(seen: "Inspection") -> List[str]:
         shapes = " ".join("x".join(map(str, shape)) or "scalar" for shape in layer.shapes[:6])
         more = " ..." if len(layer.shapes) > 6 else ""
         kind = layer.class_name[:24]
-        lines.append(("  %-*s  %-24s %12s  %s%s" % (width, layer.name, kind, layer.parameters, shapes, more)).rstrip())
+        lines.append(f"  {layer.name:<{width}}  {kind:<24} {layer.parameters:>12}  {shapes}{more}".rstrip())
     return lines
 
 
 def _health_lines(broken: Sequence[Any]) -> List[str]:
-    return ["health:    %s NaN or Inf" % _count(len(broken), "array holds", "arrays hold")] if broken else []
+    return ["health:    {} NaN or Inf".format(_count(len(broken), "array holds", "arrays hold"))] if broken else []
 
 
 def _form(form: str) -> str:
@@ -119,14 +120,14 @@ def _form(form: str) -> str:
 
 
 def _count(number: int, what: str, many: str = "") -> str:
-    return "%s %s" % (format(number, ","), what if number == 1 else many or what + "s")
+    return "{} {}".format(format(number, ","), what if number == 1 else many or what + "s")
 
 
 def print_versions() -> None:
     """The versions of what matters for a bug report."""
-    libraries = ["%s %s" % (name, _installed(name)) for name in ("h5py", "networkx")]
-    python = "Python %d.%d.%d" % sys.version_info[:3]
-    print("unparallel %s (%s)" % (__version__, ", ".join([*libraries, python])))
+    libraries = [f"{name} {_installed(name)}" for name in ("h5py", "networkx")]
+    python = "Python {}.{}.{}".format(*sys.version_info[:3])
+    print("unparallel {} ({})".format(__version__, ", ".join([*libraries, python])))
 
 
 def _installed(name: str) -> str:

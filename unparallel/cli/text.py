@@ -7,9 +7,9 @@ from ..errors import UnparallelError
 
 def complain(error: UnparallelError) -> None:
     """Print an error and what to do about it."""
-    print(printable("unparallel: %s" % error.message), file=sys.stderr)
+    print(printable(f"unparallel: {error.message}"), file=sys.stderr)
     if error.hint:
-        print(printable("hint: %s" % error.hint), file=sys.stderr)
+        print(printable(f"hint: {error.hint}"), file=sys.stderr)
 
 
 def printable(text: str) -> str:
@@ -26,4 +26,4 @@ def size_text(size: int) -> str:
         if value < 1000:
             break
         value, unit = value / 1000, larger
-    return "%d B" % size if unit == "B" else "%.1f %s" % (value, unit)
+    return f"{size} B" if unit == "B" else f"{value:.1f} {unit}"

@@ -44,7 +44,7 @@ def link_name(name: Any) -> str:
         text = name.decode("utf-8") if isinstance(name, bytes) else str(name)
         text.encode("utf-8")  # h5py gives undecodable bytes as lone surrogates
     except UnicodeError as error:
-        raise HostileFileError("an object's name is not UTF-8: %r" % name, "the file is damaged") from error
+        raise HostileFileError(f"an object's name is not UTF-8: {name!r}", "the file is damaged") from error
     return text
 
 
@@ -55,8 +55,10 @@ def check_attributes(path: str, owner: Any) -> None:
         kind = attribute.get_type()
         if kind.committed() or not isinstance(kind, _PLAIN_TYPES):
             raise HostileFileError(
-                "attribute %r of %s holds references or a type of its own" % (link_name(attribute.name), path), HOSTILE
+                f"attribute {link_name(attribute.name)!r} of {path} holds references or a type of its own", HOSTILE
             )
+
+
 _PLAIN_TYPES = (
     h5py.h5t.TypeStringID,
     h5py.h5t.TypeIntegerID,
@@ -72,19 +74,19 @@ def checked_array(path: str, dataset: Any, stored: int, file_size: int) -> Array
     plist = dataset.get_create_plist()
     layout = plist.get_layout()
     if layout == h5py.h5d.VIRTUAL:
-        raise HostileFileError("%s is a virtual dataset" % path, FOREIGN)
+        raise HostileFileError(f"{path} is a virtual dataset", FOREIGN)
     if layout == h5py.h5d.CONTIGUOUS and plist.get_external_count():
-        raise HostileFileError("%s has external storage" % path, FOREIGN)
+        raise HostileFileError(f"{path} has external storage", FOREIGN)
     filters = tuple(plist.get_filter(i)[0] for i in range(plist.get_nfilters()))
     for code in filters:
         if code not in chunks.FILTERS:
             raise HostileFileError(
-                "%s needs HDF5 filter %d, which is none of %s" % (path, code, ", ".join(chunks.FILTERS.values())),
+                "{} needs HDF5 filter {}, which is none of {}".format(path, code, ", ".join(chunks.FILTERS.values())),
                 "rewrite the file with h5repack where that filter is installed",
             )
     kind = dataset.get_type()
     if kind.committed() or _holds_references(kind):
-        raise HostileFileError("%s holds references or a type of its own" % path, HOSTILE)
+        raise HostileFileError(f"{path} holds references or a type of its own", HOSTILE)
     shape = tuple(map(int, dataset.shape or ()))
     number = _number(kind)
     if number is None:
@@ -94,7 +96,7 @@ def checked_array(path: str, dataset: Any, stored: int, file_size: int) -> Array
     if layout == h5py.h5d.CHUNKED:
         problem = chunks.problem(shape, plist.get_chunk(), number.size, stored, filters)
     elif stored != size or size > file_size:
-        problem = "claims %d bytes, the file holds %d for it" % (size, min(stored, file_size))
+        problem = f"claims {size} bytes, the file holds {min(stored, file_size)} for it"
     offset = dataset.get_offset() if layout == h5py.h5d.CONTIGUOUS else None
     if offset is not None and offset + size > file_size:
         problem = problem or "lies beyond the end of the file"
@@ -116,6 +118,8 @@ class _Number(NamedTuple):
     name: str
     code: str
     size: int
+
+
 # What nearly all weights are: to compare types is cheaper than to have one translated.
 _FLOAT32 = _Number("float32", "<f4", 4)
 

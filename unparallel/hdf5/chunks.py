@@ -50,14 +50,14 @@ def problem(
     if not size:
         return ""
     if each > LARGEST_CHUNK:
-        return "has chunks of %d bytes (up to %d are read)" % (each, LARGEST_CHUNK)
+        return f"has chunks of {each} bytes (up to {LARGEST_CHUNK} are read)"
     if len(set(filters)) != len(filters) or (DEFLATE in filters and LZF in filters):
         return "is compressed twice"
     count = number_of(shape, chunk)
     if count * each > stored * (LARGEST_RATIO if filters else 1) or count > stored:
-        return "claims %d bytes, the file holds %d for it" % (size, stored)
+        return f"claims {size} bytes, the file holds {stored} for it"
     if count > MOST_CHUNKS:
-        return "has %d chunks" % count
+        return f"has {count} chunks"
     return ""
 
 
@@ -95,11 +95,11 @@ def check_chunks(dataset: Any) -> str:
     wanted = bytes_of(dataset.chunks, dataset.dtype.itemsize)
     for corner in corners(dataset.shape, dataset.chunks):
         if _stored_size(dataset, corner) > wanted + wanted // 8 + 1024:
-            return "has a chunk at %s that is stored in more bytes than it has" % (corner,)
+            return f"has a chunk at {corner} that is stored in more bytes than it has"
         skipped, data = dataset.id.read_direct_chunk(corner)
         used = [code for i, code in enumerate(filters) if not skipped >> i & 1]
         if not _comes_out(data, used, wanted):
-            return "has a chunk at %s that does not unpack to %d bytes" % (corner, wanted)
+            return f"has a chunk at {corner} that does not unpack to {wanted} bytes"
     return ""
 
 

@@ -26,8 +26,8 @@ def damaged(error: BaseException) -> FileError:
     """The error of ours for one that h5py raised while reading."""
     number = error_number(error)
     if number:
-        return FileError("cannot be read: %s" % os.strerror(number), "the disk or the network may be failing")
-    return FileError("damaged HDF5: %s" % first_line(error), "get a fresh copy of the file")
+        return FileError(f"cannot be read: {os.strerror(number)}", "the disk or the network may be failing")
+    return FileError(f"damaged HDF5: {first_line(error)}", "get a fresh copy of the file")
 
 
 def error_number(error: BaseException) -> int:

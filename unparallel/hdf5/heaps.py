@@ -59,16 +59,16 @@ def look_at(file: BinaryIO, size: int, arrays: Iterable[Tuple[int, int]], base: 
     large: Dict[int, int] = {}
     for place in list(_places(file, regions, LOCAL)):
         if not _ends(file, place, base):
-            return Heap("a group's names are damaged at byte %d" % place, large, regions)
+            return Heap(f"a group's names are damaged at byte {place}", large, regions)
     for place in list(_places(file, regions, SIGNATURE)):
         file.seek(place + len(SIGNATURE))
         length = int.from_bytes(file.read(8), "little")
         if length > size - place or not _is_sound(file, place, length):
-            return Heap("its heap of texts is damaged at byte %d" % place, large, regions)
+            return Heap(f"its heap of texts is damaged at byte {place}", large, regions)
         if length > LARGE:
             large[place - base] = length
         if len(large) > MOST_LARGE:
-            return Heap("it holds more than %d large texts" % MOST_LARGE, large, regions)
+            return Heap(f"it holds more than {MOST_LARGE} large texts", large, regions)
     return Heap("", large, regions)
 
 

@@ -58,6 +58,8 @@ def _check_unchanged(path: str, before: Tuple[int, ...], error: Optional[Unparal
     raise FileError(
         "the file was changed while it was read", "wait until the program that writes it is done, and try again"
     ) from error
+
+
 # Network file systems without locks: what Linux, macOS and NFS clients answer there.
 _NO_LOCKS = frozenset((errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK, 524))
 _LOCKING = "HDF5_USE_FILE_LOCKING"
@@ -99,7 +101,7 @@ def _opening_error(error: BaseException) -> FileError:
     if "lock" in text:
         return FileError(
             "another process has the file open for writing (%s)" % (os.strerror(number) if number else text),
-            "wait until it is written; on a network disk without locks, set %s=FALSE" % _LOCKING,
+            f"wait until it is written; on a network disk without locks, set {_LOCKING}=FALSE",
         )
     if "already open for write" in text:
         return FileError(

@@ -83,15 +83,15 @@ class Source:
         self._path_bytes += len(path)
         if len(self.groups) + len(self.arrays) > MOST_OBJECTS or self._path_bytes > MOST_PATH_BYTES:
             raise HostileFileError(
-                "more than %d objects, or %d bytes of names" % (MOST_OBJECTS, MOST_PATH_BYTES), "this is no Keras file"
+                f"more than {MOST_OBJECTS} objects, or {MOST_PATH_BYTES} bytes of names", "this is no Keras file"
             )
         if path.count("/") > DEEPEST_GROUP:
-            raise HostileFileError("groups nested more than %d deep" % DEEPEST_GROUP, "this is no Keras file")
+            raise HostileFileError(f"groups nested more than {DEEPEST_GROUP} deep", "this is no Keras file")
         if link != h5py.h5l.TYPE_HARD:
             kind = {h5py.h5l.TYPE_SOFT: "soft", h5py.h5l.TYPE_EXTERNAL: "external"}.get(link, "user-defined")
-            raise HostileFileError("%s is a link of the %s kind" % (path, kind), HOSTILE)
+            raise HostileFileError(f"{path} is a link of the {kind} kind", HOSTILE)
         if path in self.groups or path in self.arrays:
-            raise HostileFileError("two objects are named %s" % path, HOSTILE)
+            raise HostileFileError(f"two objects are named {path}", HOSTILE)
         item = h5py.h5o.open(root, name)
         check_attributes(path, item)
         self._record(path, item)
@@ -105,9 +105,9 @@ class Source:
             self._stored_bytes += stored
             self.arrays[path] = checked_array(path, item, stored, self._file_size)
             if self._stored_bytes > self._file_size:
-                raise HostileFileError("%s and those before claim more bytes than the file has" % path, HOSTILE)
+                raise HostileFileError(f"{path} and those before claim more bytes than the file has", HOSTILE)
         else:
-            raise HostileFileError("%s is a named datatype" % path, HOSTILE)
+            raise HostileFileError(f"{path} is a named datatype", HOSTILE)
 
     def array(self, path: str) -> Optional[Array]:
         """What is known of the dataset at `path`; None where there is none.
@@ -120,7 +120,7 @@ class Source:
         array = self.arrays.get(path)
         if array is not None and array.problem:
             raise HostileFileError(
-                "%s %s" % (path, array.problem), "the save was interrupted, or the file is not to be trusted"
+                f"{path} {array.problem}", "the save was interrupted, or the file is not to be trusted"
             )
         return array
 
@@ -151,11 +151,11 @@ class Source:
         if isinstance(value, np.ndarray) and value.size == 1:
             value = value.reshape(-1)[0]
         if not isinstance(value, (str, bytes)):
-            raise NotKerasError("attribute %r of %s is no text" % (name, path), "the file is damaged or no Keras file")
+            raise NotKerasError(f"attribute {name!r} of {path} is no text", "the file is damaged or no Keras file")
         try:
             return as_text(value)
         except UnicodeDecodeError as error:
-            raise NotKerasError("attribute %r of %s is not UTF-8" % (name, path), "the file is damaged") from error
+            raise NotKerasError(f"attribute {name!r} of {path} is not UTF-8", "the file is damaged") from error
 
     def names(self, path: str, name: str) -> Optional[List[str]]:
         """A list attribute, whole or split over name0, name1, ...; None where neither is there."""
@@ -163,11 +163,11 @@ class Source:
             return self._list(path, name)
         items: List[str] = []
         part = 0
-        while self.has_attribute(path, "%s%d" % (name, part)):
-            items += self._list(path, "%s%d" % (name, part))
+        while self.has_attribute(path, f"{name}{part}"):
+            items += self._list(path, f"{name}{part}")
             part += 1
             if len(items) > MOST_OBJECTS:
-                raise HostileFileError("attribute %r of %s has too many parts" % (name, path), HOSTILE)
+                raise HostileFileError(f"attribute {name!r} of {path} has too many parts", HOSTILE)
         return items if part else None
 
     def has_fixed_names(self, path: str, name: str) -> bool:
@@ -180,11 +180,11 @@ class Source:
     def _list(self, path: str, name: str) -> List[str]:
         value = np.asarray(self._attribute(path, name))
         if value.ndim != 1 or (value.size and value.dtype.kind not in "SUO"):
-            raise NotKerasError("attribute %r of %s is no list of names" % (name, path), "the file is damaged")
+            raise NotKerasError(f"attribute {name!r} of {path} is no list of names", "the file is damaged")
         try:
             return [as_text(item) for item in value]
         except UnicodeDecodeError as error:
-            raise NotKerasError("attribute %r of %s is not UTF-8" % (name, path), "the file is damaged") from error
+            raise NotKerasError(f"attribute {name!r} of {path} is not UTF-8", "the file is damaged") from error
 
     def _attribute(self, path: str, name: str) -> Any:
         with reading():
@@ -194,7 +194,7 @@ class Source:
             if not shape or not isinstance(kind, h5py.h5t.TypeStringID) or kind.is_variable_str():
                 return self.handle[path].attrs[name]
             # a list of names, one a layer: h5py's own way takes twice as long
-            value = np.empty(shape, "S%d" % kind.get_size())
+            value = np.empty(shape, f"S{kind.get_size()}")
             attribute.read(value)
             return value
 
@@ -203,16 +203,14 @@ class Source:
         count = chunks.bytes_of(shape, 1)
         size = count * max(1, kind.get_size())
         if count > MOST_OBJECTS or size > min(LONGEST_ATTRIBUTE, self._file_size):
-            raise HostileFileError(
-                "attribute %r of %s claims %d elements" % (name, path, count), "do not trust this file"
-            )
+            raise HostileFileError(f"attribute {name!r} of {path} claims {count} elements", "do not trust this file")
         if isinstance(kind, h5py.h5t.TypeStringID) and kind.is_variable_str():
             self._check_texts(path, name, count)
 
     def _check_texts(self, path: str, name: str, count: int) -> None:
         """Refuse texts of variable length that HDF5 could hang on, or that take more memory than a config does."""
         if count > MOST_VARIABLE_TEXTS:
-            raise HostileFileError("attribute %r of %s holds %d texts" % (name, path, count), HOSTILE)
+            raise HostileFileError(f"attribute {name!r} of {path} holds {count} texts", HOSTILE)
         if self._heap is None:
             arrays = self.arrays.values()
             self._look_at_heaps([(array.offset, array.size) for array in arrays if array.offset is not None])
@@ -222,10 +220,10 @@ class Source:
         with open(self.path, "rb") as file:
             self._heap = heaps.look_at(file, self._file_size, arrays, self.handle.userblock_size)
             if self._heap.problem:
-                raise FileError("damaged HDF5: %s" % self._heap.problem, "get a fresh copy of the file")
+                raise FileError(f"damaged HDF5: {self._heap.problem}", "get a fresh copy of the file")
             size = heaps.size_of_large_texts(file, self._heap) if self._heap.large else 0
         if size > 2 * LONGEST_ATTRIBUTE:
-            raise HostileFileError("attributes hold texts of %d bytes" % size, HOSTILE)
+            raise HostileFileError(f"attributes hold texts of {size} bytes", HOSTILE)
 
     def below(self, path: str) -> List[str]:
         """Paths of all datasets below the group at `path`, in the file's order."""
@@ -255,8 +253,7 @@ class Source:
                 return
             self.check_unpacking(path)
             dataset = self.handle[path]
-            for block in array_blocks(dataset):
-                yield block
+            yield from array_blocks(dataset)
 
     def _stored(self, offset: int, size: int) -> Iterator[bytes]:
         """A part of the file as it is: HDF5 would open a dataset for it, convert its type and copy it once more."""
@@ -298,7 +295,7 @@ class Source:
             dataset = self.handle[path]
             trouble = chunks.check_chunks(dataset) if dataset.chunks else ""
         if trouble:
-            raise HostileFileError("%s %s" % (path, trouble), "the file is damaged, or not to be trusted")
+            raise HostileFileError(f"{path} {trouble}", "the file is damaged, or not to be trusted")
         self._unpacked.add(path)
 
 

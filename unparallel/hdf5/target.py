@@ -47,7 +47,7 @@ class Target:
         encoded = [item.encode("utf-8") for item in items]
         if len(encoded) * max(map(len, encoded), default=0) > LONGEST_ATTRIBUTE:
             # the longest name sets the width of all
-            raise FileError("%d names as long as the longest are too much" % len(items), "no Keras could write this")
+            raise FileError(f"{len(items)} names as long as the longest are too much", "no Keras could write this")
         data = np.array(encoded, dtype="S" if items else "float64")
         parts = [data]
         while any(part.nbytes > ATTRIBUTE_LIMIT for part in parts):
@@ -59,7 +59,7 @@ class Target:
             self.handle[path].attrs.create(name, list(data), dtype=h5py.string_dtype("ascii"))
             return
         for i, part in enumerate(parts):
-            self._set_list(path, name if len(parts) == 1 else "%s%d" % (name, i), part)
+            self._set_list(path, name if len(parts) == 1 else f"{name}{i}", part)
 
     def _set_list(self, path: str, name: str, data: "np.ndarray[Any, Any]") -> None:
         """What `attrs[name] = data` does, without opening the object as a Python one first."""
@@ -148,7 +148,7 @@ def partial_name(target: str) -> str:
     folder, base = os.path.split(os.path.realpath(target) if os.path.islink(target) else os.path.abspath(target))
     # a file name has 255 bytes at most on every file system that we know
     short = os.fsencode(base)[:180].decode("utf-8", "ignore")
-    return os.path.join(folder, ".%s.%s%s" % (short, owner_mark(), PARTIAL_SUFFIX))
+    return os.path.join(folder, f".{short}.{owner_mark()}{PARTIAL_SUFFIX}")
 
 
 @contextlib.contextmanager
@@ -180,11 +180,11 @@ def _write_error(partial: str, error: BaseException) -> WriteError:
     folder = os.path.dirname(partial)
     number = error_number(error)
     if number == errno.ENOENT or not os.path.isdir(folder):
-        return WriteError("cannot write: there is no folder %s" % folder, "make the folder first")
+        return WriteError(f"cannot write: there is no folder {folder}", "make the folder first")
     if number in (errno.EACCES, errno.EPERM):
-        return WriteError("cannot write: no permission in %s" % folder, "choose another folder")
+        return WriteError(f"cannot write: no permission in {folder}", "choose another folder")
     cause = os.strerror(number) if number else first_line(error)
-    return WriteError("cannot write: %s" % cause, "check space and permissions in %s" % folder)
+    return WriteError(f"cannot write: {cause}", f"check space and permissions in {folder}")
 
 
 def _sync(path: str) -> None:
@@ -236,7 +236,7 @@ def put_in_place(partial: str, target: str, overwrite: bool) -> None:
             sync_folder(os.path.dirname(os.path.abspath(place)))
         except OSError as error:
             raise WriteError(
-                "written, but the disk did not confirm it: %s" % os.strerror(error.errno or errno.EIO),
+                f"written, but the disk did not confirm it: {os.strerror(error.errno or errno.EIO)}",
                 "check the disk, then the file",
             ) from error
 

@@ -153,7 +153,7 @@ class Report:
             return
         start = time.monotonic()
         folder, name = os.path.split(self.path)
-        partial = os.path.join(folder, ".%s.%s%s" % (name[:40], atomic.owner_mark(), atomic.PARTIAL_SUFFIX))
+        partial = os.path.join(folder, f".{name[:40]}.{atomic.owner_mark()}{atomic.PARTIAL_SUFFIX}")
         try:
             with open(partial, "w", encoding="ascii") as handle:
                 json.dump(self.to_json(), handle, indent=1)
@@ -161,7 +161,7 @@ class Report:
                 os.fsync(handle.fileno())
             os.replace(partial, self.path)
         except OSError as error:
-            raise FileError("%s: %s" % (self.path, os.strerror(error.errno or 0)), "check the report's path") from error
+            raise FileError(f"{self.path}: {os.strerror(error.errno or 0)}", "check the report's path") from error
         finally:
             with contextlib.suppress(OSError):
                 os.unlink(partial)
@@ -180,9 +180,9 @@ def _read(path: str) -> Dict[str, Outcome]:
     except FileNotFoundError:
         return {}
     except OSError as error:
-        raise FileError("%s: %s" % (path, os.strerror(error.errno or 0)), "check the report's path") from error
+        raise FileError(f"{path}: {os.strerror(error.errno or 0)}", "check the report's path") from error
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise FileError("%s: exists and is no report that can be read" % path, "name another report") from error
+        raise FileError(f"{path}: exists and is no report that can be read", "name another report") from error
     return {outcome.source: outcome for outcome in outcomes}
 
 

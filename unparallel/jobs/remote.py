@@ -36,9 +36,9 @@ def file_system(url: str) -> Tuple[Any, str]:
         fs, path = core.url_to_fs(url)
     except ImportError as error:
         hint = "pip install 'unparallel-keras[remote]'; s3:// needs s3fs, gs:// gcsfs, abfs:// adlfs"
-        raise UnparallelError("%s: %s" % (url, error), hint) from error
+        raise UnparallelError(f"{url}: {error}", hint) from error
     except ValueError as error:
-        raise UnparallelError("%s: %s" % (url, error), "check the URL") from error
+        raise UnparallelError(f"{url}: {error}", "check the URL") from error
     return fs, str(path)
 
 
@@ -59,7 +59,7 @@ def stamp(path: str) -> str:
             facts = os.stat(path)
         except OSError:
             return ""
-        return "%d-%d" % (facts.st_size, facts.st_mtime_ns)
+        return f"{facts.st_size}-{facts.st_mtime_ns}"
     fs, place = file_system(path)
     fs.invalidate_cache()
     try:
@@ -67,7 +67,7 @@ def stamp(path: str) -> str:
     except Exception:  # noqa: BLE001  each store has exceptions of its own
         return ""
     version = next((str(info[key]) for key in _VERSION_KEYS if info.get(key) is not None), "")
-    return "%s-%s" % (info.get("size"), version.strip('"')) if version else ""
+    return "{}-{}".format(info.get("size"), version.strip('"')) if version else ""
 
 
 @contextlib.contextmanager
@@ -115,7 +115,7 @@ def _upload(local: str, url: str) -> None:
         fs.put_file(local, place)
     else:
         folder, name = posixpath.split(place)
-        partial = "%s/.%s.%s%s" % (folder, name[:40], atomic.owner_mark(), atomic.PARTIAL_SUFFIX)
+        partial = f"{folder}/.{name[:40]}.{atomic.owner_mark()}{atomic.PARTIAL_SUFFIX}"
         fs.makedirs(folder, exist_ok=True)
         try:
             fs.put_file(local, partial)
@@ -126,7 +126,7 @@ def _upload(local: str, url: str) -> None:
     fs.invalidate_cache()
     size, meant = fs.info(place)["size"], os.path.getsize(local)
     if size != meant:
-        raise FileError("%s: %d bytes arrived of %d" % (url, size, meant), "run it again with --overwrite")
+        raise FileError(f"{url}: {size} bytes arrived of {meant}", "run it again with --overwrite")
 
 
 @contextlib.contextmanager
@@ -146,11 +146,11 @@ def _errors_of(url: str) -> Iterator[None]:
     except UnparallelError:
         raise
     except FileNotFoundError as error:
-        raise FileError("%s: %s" % (url, os.strerror(errno.ENOENT)), "check the URL and your permissions") from error
+        raise FileError(f"{url}: {os.strerror(errno.ENOENT)}", "check the URL and your permissions") from error
     except Exception as error:  # noqa: BLE001  each store has exceptions of its own
         text = (str(error).splitlines() or [""])[0]
         hint = "check the URL, your credentials and the network"
-        raise FileError("%s: %s: %s" % (url, type(error).__name__, text), hint) from error
+        raise FileError(f"{url}: {type(error).__name__}: {text}", hint) from error
 
 
 # -- listing
@@ -172,4 +172,3 @@ def list_files(url: str, suffixes: Tuple[str, ...]) -> List[Tuple[str, str]]:
         else:
             return [(url, posixpath.basename(place))]
         return [(str(fs.unstrip_protocol(path)), posixpath.relpath(path, base or "/")) for path in sorted(found)]
-

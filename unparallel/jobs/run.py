@@ -200,7 +200,7 @@ class Batch:
         root = os.fspath(target)
         root = root if remote.is_url(root) else os.path.abspath(root)
         if not exact and os.path.exists(root) and not os.path.isdir(root):
-            raise FileError("%s: is a file" % root, "more than one file needs a folder as target")
+            raise FileError(f"{root}: is a file", "more than one file needs a folder as target")
         self.executor = executor
         self.width = jobs
         self.root = os.path.dirname(root) if exact else root
@@ -300,7 +300,7 @@ def dask_executor(address: str) -> Iterator[futures.Executor]:
     try:
         client = distributed.Client(address, set_as_default=False)
     except (OSError, ValueError) as error:  # its TimeoutError is one of these
-        raise UnparallelError("%s: no dask scheduler answers: %s" % (address, error), "check the address") from error
+        raise UnparallelError(f"{address}: no dask scheduler answers: {error}", "check the address") from error
     try:
         yield client.get_executor(pure=False, retries=0)
     finally:
@@ -326,13 +326,13 @@ def _make_folder(root: str) -> None:
     try:
         os.makedirs(root, exist_ok=True)
     except OSError as error:
-        raise FileError("%s: %s" % (root, os.strerror(error.errno or 0)), "choose another folder") from error
+        raise FileError(f"{root}: {os.strerror(error.errno or 0)}", "choose another folder") from error
 
 
 def _full_options(options: Dict[str, Any]) -> Dict[str, Any]:
     strange = sorted(set(options) - set(OPTIONS))
     if strange:
-        raise TypeError("unexpected keyword argument %r" % strange[0])
+        raise TypeError(f"unexpected keyword argument {strange[0]!r}")
     full = dict(OPTIONS, **options)
     # read here, once: an architecture that cannot be read is one error, and not one for each file
     full["architecture"] = load_architecture(full["architecture"])
@@ -353,7 +353,7 @@ def _result(future: "futures.Future[Outcome]", job: Job) -> Outcome:
     try:
         return future.result()
     except Exception as error:  # noqa: BLE001  each executor has errors of its own for a worker that is lost
-        reason = "the executor lost it: %s: %s" % (type(error).__name__, (str(error).splitlines() or [""])[0])
+        reason = "the executor lost it: {}: {}".format(type(error).__name__, (str(error).splitlines() or [""])[0])
         return Outcome(FAILED, job.source, "", reason, "run it again: what is done is skipped")
 
 
@@ -409,7 +409,7 @@ def convert_one(job: Job) -> Outcome:
         text = (str(error).splitlines() or [""])[0]
         outcome = _failure(job, FileError(text, "check the disk, and the file: it may be damaged"))
     except Exception as error:  # noqa: BLE001  a defect here must cost one file, not the night
-        reason = "internal error: %s: %s" % (type(error).__name__, error)
+        reason = f"internal error: {type(error).__name__}: {error}"
         outcome = _failure(job, WorkerError(reason, verify.RETRY))
     if not outcome.target:
         _remove_empty_folders(job)
@@ -527,7 +527,7 @@ def _compared(job: Job, old: str) -> Outcome:
                     raise VerificationError("it holds an optimizer's state")
         except (UnparallelError, OSError, RuntimeError, ValueError, KeyError) as error:
             raise TargetExistsError(
-                "%s exists, and is not what this file gives: %s" % (job.target, _reason(error, new)),
+                f"{job.target} exists, and is not what this file gives: {_reason(error, new)}",
                 "--overwrite replaces it",
             ) from error
         size = _size(new)

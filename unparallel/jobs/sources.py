@@ -88,7 +88,7 @@ def read_list(path: str) -> List[str]:
             with open(path, "rb") as handle:
                 data = handle.read()
     except OSError as error:
-        raise FileError("%s: %s" % (path, os.strerror(error.errno or 0)), "check the path of the list") from error
+        raise FileError(f"{path}: {os.strerror(error.errno or 0)}", "check the path of the list") from error
     names = data.split(b"\0") if b"\0" in data else data.splitlines()
     return [os.fsdecode(name) for name in names if name.strip()]
 
@@ -219,12 +219,10 @@ def _tails(paths: Sequence[str]) -> List[str]:
 
 def _with_digest(layout: str, source: str) -> str:
     stem, suffix = posixpath.splitext(layout)
-    return "%s-%s%s" % (stem, hashlib.sha1(source.encode("utf-8", "surrogateescape")).hexdigest()[:8], suffix)
+    return "{}-{}{}".format(stem, hashlib.sha1(source.encode("utf-8", "surrogateescape")).hexdigest()[:8], suffix)
 
 
 def _below(target: str, layout: str) -> str:
     if remote.is_url(target):
-        return "%s/%s" % (target.rstrip("/"), layout)
+        return "{}/{}".format(target.rstrip("/"), layout)
     return os.path.join(os.path.abspath(target), *layout.split("/"))
-
-

@@ -204,7 +204,7 @@ class Worker:
         start = time.monotonic()
         while not done.wait(LOOK):
             if timeout is not None and time.monotonic() - start > timeout:
-                self.kill("took longer than %g seconds" % timeout, "--timeout SECONDS allows it more")
+                self.kill(f"took longer than {timeout:g} seconds", "--timeout SECONDS allows it more")
             elif memory is not None and _resident(self._process.pid) > memory:
                 self.kill(*too_much(memory))
 
@@ -224,7 +224,7 @@ class Worker:
 
 def too_much(memory: int) -> Tuple[str, str]:
     """(reason, hint) for what needs more memory than it may have."""
-    return "needs more than %d MB of memory" % (memory // 10**6), "--memory SIZE allows it more"
+    return "needs more than %s MB of memory" % (memory // 10**6), "--memory SIZE allows it more"
 
 
 def _environment() -> Dict[str, str]:
@@ -250,24 +250,24 @@ def _end(process: "subprocess.Popen[bytes]", noise: IO[bytes], owner: int) -> No
 
 def _cause_of_death(code: int, words: str) -> Tuple[str, str]:
     """(reason, hint) for a process that ended on its own."""
-    said = " (%s)" % words if words else ""
+    said = f" ({words})" if words else ""
     if code >= 0:
-        return "its process ended with exit code %d%s" % (code, said), "please report this, with the file if you can"
+        return f"its process ended with exit code {code}{said}", "please report this, with the file if you can"
     try:
         name = signal.Signals(-code).name
     except ValueError:
-        name = "signal %d" % -code
+        name = "signal %s" % -code
     if name in CRASHES:
-        return "crashed its process: %s%s" % (name, said), "the HDF5 library breaks down on it: do not trust this file"
+        return f"crashed its process: {name}{said}", "the HDF5 library breaks down on it: do not trust this file"
     if name == "SIGKILL":
-        return "its process was killed: %s" % name, "out of memory? fewer --jobs or a --memory limit help"
-    return "its process was killed: %s%s" % (name, said), "run it again"
+        return f"its process was killed: {name}", "out of memory? fewer --jobs or a --memory limit help"
+    return f"its process was killed: {name}{said}", "run it again"
 
 
 def _resident(pid: int) -> int:
     """Bytes of memory that a process holds; 0 where the system does not tell."""
     try:
-        with open("/proc/%d/statm" % pid, encoding="ascii") as handle:
+        with open(f"/proc/{pid}/statm", encoding="ascii") as handle:
             return int(handle.read().split()[1]) * _PAGE
     except (OSError, ValueError, IndexError):
         return 0
@@ -309,7 +309,7 @@ def _answer(function: Callable[[Any], Any], argument: Any) -> bytes:
         try:
             pickle.loads(pickle.dumps(error))
         except Exception:  # noqa: BLE001  some exceptions cannot be pickled, and say so in their own ways
-            error = RuntimeError("%s: %s" % (type(error).__name__, error))
+            error = RuntimeError(f"{type(error).__name__}: {error}")
         return pickle.dumps((False, error))
 
 

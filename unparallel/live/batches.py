@@ -54,9 +54,9 @@ def full_batches(batches: Iterable[Any], batch_size: int, replicas: int, mode: s
     [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 8, 9]]
     """
     if replicas < 1 or batch_size < 1 or batch_size % replicas:
-        raise ValueError("batch_size %r is no multiple of the %r replicas" % (batch_size, replicas))
+        raise ValueError(f"batch_size {batch_size!r} is no multiple of the {replicas!r} replicas")
     if mode not in MODES:
-        raise ValueError("mode is %r, not one of %s" % (mode, ", ".join(map(repr, MODES))))
+        raise ValueError("mode is {!r}, not one of {}".format(mode, ", ".join(map(repr, MODES))))
     if hasattr(batches, "__getitem__") and hasattr(batches, "__len__") and not hasattr(batches, "keys"):
         return _sequence(batches, batch_size, replicas, mode)
     if iter(batches) is batches:
@@ -86,7 +86,7 @@ def _full(batches: Iterable[Any], batch_size: int, mode: str) -> Iterator[Any]:
         else:
             left_out += 1
         if left_out > MOST_LEFT_OUT:  # a generator without end would never give one
-            raise ValueError("%d batches in a row have fewer than batch_size=%d rows" % (left_out, batch_size))
+            raise ValueError(f"{left_out} batches in a row have fewer than batch_size={batch_size} rows")
 
 
 # -- sequences
@@ -115,14 +115,14 @@ class _Sequence:
 
     def __getitem__(self, index: int) -> Any:
         if not -self._length <= index < self._length:
-            raise IndexError("batch %d of %d" % (index, self._length))
+            raise IndexError(f"batch {index} of {self._length}")
         place = index % self._length
         batch = self._batches[place]
         rows = _rows(batch, self._batch_size)
         if rows == self._batch_size:
             return batch
         if not rows or self._mode == "drop":
-            raise ValueError("batch %d has %d rows of %d, and is not the last" % (place, rows, self._batch_size))
+            raise ValueError(f"batch {place} has {rows} rows of {self._batch_size}, and is not the last")
         return _repeated(batch, rows, self._batch_size)
 
     def __iter__(self) -> Iterator[Any]:
@@ -156,8 +156,7 @@ def _arrays(batch: Any) -> Iterator[Any]:
         batch = list(batch.values())
     if isinstance(batch, (tuple, list)):
         for item in batch:
-            for array in _arrays(item):
-                yield array
+            yield from _arrays(item)
     elif batch is not None:
         yield batch
 
@@ -166,12 +165,12 @@ def _rows(batch: Any, batch_size: int) -> int:
     counts: List[int] = []
     for array in _arrays(batch):
         if not getattr(array, "shape", None) and not hasattr(array, "__len__"):
-            raise ValueError("a batch holds %.50r, which has no rows" % (array,))
+            raise ValueError(f"a batch holds {repr(array)[:50]}, which has no rows")
         counts.append(int(array.shape[0]) if hasattr(array, "shape") else len(array))
     if len(set(counts)) != 1:
         raise ValueError("a batch holds arrays of %s rows" % (" and ".join(map(str, sorted(set(counts)))) or "no"))
     if counts[0] > batch_size:
-        raise ValueError("a batch has %d rows, more than batch_size=%d" % (counts[0], batch_size))
+        raise ValueError(f"a batch has {counts[0]} rows, more than batch_size={batch_size}")
     return counts[0]
 
 

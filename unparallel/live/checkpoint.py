@@ -88,7 +88,7 @@ def save_template(
 def _save(parallel_model: Any, template: Template, target: str, optimizer: bool, overwrite: bool) -> None:
     misfit = _misfit(parallel_model, template.model) if optimizer and _is_compiled(parallel_model) else ""
     if misfit:
-        warnings.warn(UnparallelWarning("%s: the training state was left out: %s" % (target, misfit)), stacklevel=3)
+        warnings.warn(UnparallelWarning(f"{target}: the training state was left out: {misfit}"), stacklevel=3)
     keep = optimizer and not misfit
     archive = target.endswith(".keras")
     with _partial_file(target, "model.keras" if archive else "model.h5", overwrite) as partial:
@@ -111,12 +111,12 @@ def _save_weights(model: Any, target: str, overwrite: bool) -> None:
 def _checked_target(path: StrPath, overwrite: bool) -> str:
     target = os.fspath(path)
     if os.path.isdir(target):
-        raise FileError("%s: is a folder" % target, "name a file, such as %s" % os.path.join(target, "model.h5"))
+        raise FileError(f"{target}: is a folder", "name a file, such as {}".format(os.path.join(target, "model.h5")))
     if os.path.lexists(target) and not overwrite:
-        raise TargetExistsError("%s: exists" % target, "overwrite=True replaces it")
+        raise TargetExistsError(f"{target}: exists", "overwrite=True replaces it")
     folder = os.path.dirname(os.path.abspath(target))
     if not os.path.isdir(folder):
-        raise FileError("%s: there is no folder %s" % (target, folder), "make the folder first")
+        raise FileError(f"{target}: there is no folder {folder}", "make the folder first")
     return target
 
 
@@ -133,7 +133,7 @@ def _partial_file(target: str, name: str, overwrite: bool) -> Iterator[str]:
         yield partial
         hdf5.put_in_place(partial, target, overwrite)
     except OSError as error:
-        raise FileError("%s: cannot write: %s" % (target, error), "check space and permissions") from error
+        raise FileError(f"{target}: cannot write: {error}", "check space and permissions") from error
     except UnparallelError as error:
         raise error.about(target) from error.__cause__
     finally:
@@ -173,10 +173,7 @@ def _is_compiled(model: Any) -> bool:
 def _misfit(parallel_model: Any, template: Any) -> str:
     """Why the parallel model's training state is not one of the template; "" where it is."""
     if len(parallel_model.outputs) != len(template.outputs):
-        return "the parallel model has %d outputs, the template %d" % (
-            len(parallel_model.outputs),
-            len(template.outputs),
-        )
+        return f"the parallel model has {len(parallel_model.outputs)} outputs, the template {len(template.outputs)}"
     # an optimizer keeps its arrays in the order of the trainable weights
     if _identities(parallel_model) != _identities(template):
         return "the template lists its trainable weights in another order"
@@ -192,7 +189,7 @@ def _renamed(partial: str, template: Template) -> Dict[str, str]:
     if not _is_hdf5(partial):
         odd = [old for old, new in template.outputs.items() if old != new]
         if odd:
-            message = "settings by output say %r still: load it with compile=False, or save it as .h5" % odd[0]
+            message = f"settings by output say {odd[0]!r} still: load it with compile=False, or save it as .h5"
             warnings.warn(UnparallelWarning(message), stacklevel=4)
         return {}
     with hdf5.open_source(partial) as written:
@@ -202,7 +199,7 @@ def _renamed(partial: str, template: Template) -> Dict[str, str]:
     settings = json.loads(text)
     changed, lost = renamed_outputs(settings, template.outputs)
     if lost:
-        message = "outputs %s share a name: one setting of each was lost" % ", ".join(lost)
+        message = "outputs {} share a name: one setting of each was lost".format(", ".join(lost))
         warnings.warn(UnparallelWarning(message), stacklevel=4)
     return {} if changed == settings else {"training_config": json.dumps(changed)}
 
@@ -326,11 +323,11 @@ def load_template(
         done = convert(path, clean, trust_slices=trust_slices)
         if done.form != "model":
             raise UnparallelError(
-                "%s: weights only, no architecture in it" % os.fspath(path),
+                f"{os.fspath(path)}: weights only, no architecture in it",
                 "convert it with the template's to_json(), then use load_model",
             )
         for warning in done.warnings:
-            warnings.warn(UnparallelWarning("%s: %s" % (os.fspath(path), warning)), stacklevel=2)
+            warnings.warn(UnparallelWarning(f"{os.fspath(path)}: {warning}"), stacklevel=2)
         return chosen.models.load_model(clean, custom_objects=custom_objects, **options)
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -97,12 +97,12 @@ def find_template(parallel_model: Any, trust_slices: bool = False) -> Template:
 def _not_parallel(cleaned: Cleaned, name: str) -> NotParallelError:
     """The refusal for a live model without a provable wrapper."""
     if not cleaned.near:
-        return AlreadySingleError("%r is a single model already: no wrapper is in it" % name, "use it as it is")
+        return AlreadySingleError(f"{name!r} is a single model already: no wrapper is in it", "use it as it is")
     nearest = cleaned.near[0]
     hint = "use the model as it is: to cut it would change what it computes"
     if nearest.trust:
         hint = "if you know that these layers only cut the batch, pass trust_slices=True"
-    return NotParallelError("%r is not a data-parallel model: %s" % (name, nearest.reason), hint)
+    return NotParallelError(f"{name!r} is not a data-parallel model: {nearest.reason}", hint)
 
 
 # -- a new model over the same layers ---------------------------------------------------------------------
@@ -116,7 +116,7 @@ def _built(graph: LiveGraph, like: Any, topology: Topology) -> Any:
         raise
     except Exception as error:
         raise UnparallelError(
-            "no model over the layers of %r can be made: %s" % (topology.name, error),
+            f"no model over the layers of {topology.name!r} can be made: {error}",
             "save the parallel model, or its weights and to_json(), and convert the file",
         ) from error
 
@@ -164,7 +164,7 @@ class _Builder:
             model = self.model(layer.submodel)
             if model.name != layer.name:
                 raise UnparallelError(
-                    "the template is named %r, and so is a layer around it" % model.name,
+                    f"the template is named {model.name!r}, and so is a layer around it",
                     "save the parallel model, and run unparallel on the file",
                 )
             return model
@@ -199,7 +199,7 @@ def _fresh(template: Any) -> Any:
         copy = type(template).from_config(template.get_config(), custom_objects=_custom_objects(template))
     except Exception as error:  # whatever a stranger's layers raise
         raise UnparallelError(
-            "template %r cannot be rebuilt: %s" % (template.name, error),
+            f"template {template.name!r} cannot be rebuilt: {error}",
             "call this inside a custom-object scope, or take the template without rebuild=True",
         ) from error
     _copy_weights(template, copy)

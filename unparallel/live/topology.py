@@ -46,7 +46,7 @@ def keras_package(cls: Any) -> str:
 
 def keras_module(model: object, name: str) -> Any:
     """A module, such as "models", of the Keras that an object comes from."""
-    return import_module("%s.%s" % (keras_package(keras_classes(model)[-1]), name))
+    return import_module(f"{keras_package(keras_classes(model)[-1])}.{name}")
 
 
 def is_sequential(model: object) -> bool:
@@ -91,12 +91,12 @@ def check_model(model: object) -> None:
     """
     if not isinstance(getattr(model, "layers", None), list) or not keras_classes(model):
         hint = "unparallel.load_template takes files" if isinstance(model, (str, bytes)) else _WHAT
-        raise UnparallelError("not a Keras model but %s" % type(model).__name__, hint)
-    label = "model %r" % getattr(model, "name", "?")
+        raise UnparallelError(f"not a Keras model but {type(model).__name__}", hint)
+    label = "model {!r}".format(getattr(model, "name", "?"))
     if not is_network(model):
-        raise UnparallelError("%s has no graph of layers: it is subclassed" % label, _WHAT)
+        raise UnparallelError(f"{label} has no graph of layers: it is subclassed", _WHAT)
     if not _first(model, "outputs"):
-        raise UnparallelError("%s was never built" % label, "give its first layer an input shape, or call it once")
+        raise UnparallelError(f"{label} was never built", "give its first layer an input shape, or call it once")
 
 
 # -- nested structures of arguments -----------------------------------------------------------------------
@@ -178,7 +178,7 @@ def _captured(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_captured(item) for item in value]
     found = _constant(value)
-    return Unknown("it uses a value of type %s" % type(value).__name__) if isinstance(found, dict) else found
+    return Unknown(f"it uses a value of type {type(value).__name__}") if isinstance(found, dict) else found
 
 
 def _globals(function: FunctionType) -> Bound:
@@ -361,11 +361,11 @@ def _entry(model: Any) -> Json:
 
 def _ends(model: Any, end: str) -> List[History]:
     """Where a model's inputs or outputs come from; `end` is "input" or "output"."""
-    coordinates = getattr(model, "_%s_coordinates" % end, None)
+    coordinates = getattr(model, f"_{end}_coordinates", None)
     if coordinates is not None:  # Keras 2.2 on, tf.keras
         return [(row[0], row[1], row[2]) for row in coordinates]
     layers = getattr(model, end + "_layers", None)
-    names = ("%s_layers_node_indices" % end, "%s_layers_tensor_indices" % end)
+    names = (f"{end}_layers_node_indices", f"{end}_layers_tensor_indices")
     if layers is not None and hasattr(model, names[0]):  # before
         return list(zip(layers, getattr(model, names[0]), getattr(model, names[1])))
     return [tuple(tensor._keras_history) for tensor in flat(getattr(model, end + "s"))]  # Keras 3

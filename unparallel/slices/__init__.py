@@ -143,7 +143,7 @@ def _walk(code: Code, version: str, saved: _Saved, args: Sequence[Any], kwargs: 
     for name in ("mask", "training"):
         # Keras itself gives these to a function that asks for them
         if name in code.parameters:
-            given[name] = Unknown("it depends on its argument %r" % name)
+            given[name] = Unknown(f"it depends on its argument {name!r}")
     values = [Items(arg.values, arg.mutable) if isinstance(arg, Items) else arg for arg in args]
     return Machine(DIALECTS[version], Tensors(saved.known)).call(Function(code, defaults, closure), values, given)
 
@@ -327,7 +327,7 @@ def _evaluate_merge(layer: Layer, call: Call, inputs: Sequence[Any]) -> Tuple[An
     if mode == "ave":
         return (Mean(tuple(inputs), layer.class_name),)
     if mode != "concat":
-        raise Undecided("it merges by %r" % (mode,))
+        raise Undecided(f"it merges by {mode!r}")
     return (ops.concat(Items(list(inputs)), _axis(layer.config, "concat_axis")),)
 
 
@@ -403,7 +403,7 @@ def _evaluate_op(layer: Layer, call: Call, inputs: Sequence[Any]) -> Tuple[Any, 
         raise Undecided("its operation is not known")
     op = definition.get("op")
     if op not in _OPS:
-        raise Undecided("it is the operation %s" % op)
+        raise Undecided(f"it is the operation {op}")
     constants = layer.config.get("constants") or {}
     places: List[Any] = []
     tensors = iter(inputs)
@@ -441,7 +441,7 @@ def _evaluate_function(layer: Layer, call: Call, inputs: Sequence[Any]) -> Tuple
     else:
         row = ops.TABLE.get(("tf", path[-1])) if ops.module_of(("tf",) + tuple(path)) == "tf" else None
     if row is None:
-        raise Undecided("it calls tf.%s" % function)
+        raise Undecided(f"it calls tf.{function}")
     found = ops.apply(row, args, kwargs)
     return tuple(found.values) if isinstance(found, Items) else (found,)
 
@@ -610,7 +610,7 @@ def check_partition(parts: Sequence[Rows]) -> str:
     try:
         return _partition_problem(parts)
     except Undecided as error:
-        return "the sizes of the parts cannot be compared: %s" % error
+        return f"the sizes of the parts cannot be compared: {error}"
 
 
 def _partition_problem(parts: Sequence[Rows]) -> str:
@@ -619,13 +619,13 @@ def _partition_problem(parts: Sequence[Rows]) -> str:
     for second, piece in enumerate(pieces):
         first = pieces.index(piece)
         if first != second and piece[0] != piece[1]:
-            return "parts %d and %d are the same rows" % (first + 1, second + 1)
+            return f"parts {first + 1} and {second + 1} are the same rows"
     reason = _gap(pieces)
     if reason:
         return "the parts are not in order" if not _gap(_chained(pieces)) else reason
     for number, (start, stop) in enumerate(pieces):
         if not (start.never_above(stop) or whole.never_above(stop)):
-            return "part %d may end before it begins" % (number + 1)
+            return "part %s may end before it begins" % (number + 1)
     return "" if _reaches_end(pieces, whole) else "the slices do not reach the end of the batch"
 
 
@@ -638,10 +638,10 @@ def _gap(pieces: Sequence[_Piece]) -> str:
     for number, (start, stop) in enumerate(pieces):
         if start != position:
             if position.never_above(start):
-                return "rows %s to %s are in no part%s" % (position, start, _missing(pieces, position))
+                return f"rows {position} to {start} are in no part{_missing(pieces, position)}"
             if start.never_above(position):
-                return "part %d begins at row %s, before row %s where it should" % (number + 1, start, position)
-            return "part %d begins at row %s, not at row %s" % (number + 1, start, position)
+                return f"part {number + 1} begins at row {start}, before row {position} where it should"
+            return f"part {number + 1} begins at row {start}, not at row {position}"
         position = stop
     return ""
 
@@ -652,7 +652,7 @@ def _missing(pieces: Sequence[_Piece], position: Size) -> str:
     size = min(sizes, key=lambda each: (each.at(10**6), each.values))
     for number in range(len(pieces) + 1):
         if size.times(number) == position and size != Size.constant(0):
-            return ": part %d is missing" % (number + 1)
+            return ": part %s is missing" % (number + 1)
     return ""
 
 
@@ -691,7 +691,7 @@ def describe(rows: Rows) -> str:
     str
         Such as "rows n//2 to n".
     """
-    return "rows %s to %s" % (rows.start, rows.stop)
+    return f"rows {rows.start} to {rows.stop}"
 
 
 def shape_is_scalar(layer: Layer) -> bool:
@@ -744,7 +744,7 @@ def code_of(config: Json) -> Optional[CodeInfo]:
         return None
     known = list(DIALECTS)
     found = sorted({version for code in saved.readings for version in versions(code)}, key=known.index)
-    text = "unknown" if not found else found[0] if len(found) == 1 else "%s to %s" % (found[0], found[-1])
+    text = "unknown" if not found else found[0] if len(found) == 1 else f"{found[0]} to {found[-1]}"
     return CodeInfo(text, saved.readings[0].name, _names(saved.readings[0]))
 
 

@@ -93,8 +93,7 @@ class Code:
         """This code object and all that it holds."""
         yield self
         for inner in self.nested:
-            for code in inner.walk():
-                yield code
+            yield from inner.walk()
 
 
 # Fields of a code object in the order of each layout, with the kind of value that must stand there.
@@ -152,20 +151,20 @@ class _Reader:
         """Counts objects; one that is referred to again counts again, with all that it holds."""
         self.count += objects
         if self.count > MAX_OBJECTS:
-            raise BytecodeError("the code object holds more than %d objects" % MAX_OBJECTS, _HINT)
+            raise BytecodeError(f"the code object holds more than {MAX_OBJECTS} objects", _HINT)
 
     def reach(self, depth: int) -> None:
         """Notes how deep an object lies; one that is referred to lies as deep as it is referred to."""
         self.deepest = max(self.deepest, depth)
         if depth > MAX_NESTING:
-            raise BytecodeError("the code object is nested deeper than %d levels" % MAX_NESTING, _HINT)
+            raise BytecodeError(f"the code object is nested deeper than {MAX_NESTING} levels", _HINT)
 
     def value(self, depth: int) -> Any:
         """The next object, with everything in it."""
         byte = self.take(1)[0]
         kind, shares = chr(byte & 0x7F), bool(byte & 0x80)
         if kind not in _READERS or (shares and self.old):
-            raise BytecodeError("the code object holds a value of unknown kind %r" % chr(byte), _HINT)
+            raise BytecodeError(f"the code object holds a value of unknown kind {chr(byte)!r}", _HINT)
         self.spend(1)
         self.reach(depth)
         if not shares or kind in _NEVER_SHARED:
@@ -278,7 +277,7 @@ def _read_code(reader: _Reader, depth: int) -> Code:
         if reader.old:
             value = _as_kind(value, kind)
         if not _FITS[kind](value):
-            raise BytecodeError("the code object's %s is not what it should be" % field, _HINT)
+            raise BytecodeError(f"the code object's {field} is not what it should be", _HINT)
         found[field] = value
     return _build_code(reader, found)
 
@@ -392,7 +391,7 @@ def read_bytes(data: bytes) -> Tuple[Code, ...]:
         If no layout fits, or the stream is larger, deeper or fuller than is allowed.
     """
     if len(data) > MAX_BYTES:
-        raise BytecodeError("the code object is larger than %d bytes" % MAX_BYTES, _HINT)
+        raise BytecodeError(f"the code object is larger than {MAX_BYTES} bytes", _HINT)
     if data[:1] not in _STARTS:
         raise BytecodeError("the bytes are no code object", _HINT)
     found: List[Code] = []
@@ -428,7 +427,7 @@ def read_text(text: str) -> Tuple[Code, ...]:
         If the text is no code object either way.
     """
     if not isinstance(text, str) or len(text) > MAX_TEXT:
-        raise BytecodeError("the code object is no text, or longer than %d characters" % MAX_TEXT, _HINT)
+        raise BytecodeError(f"the code object is no text, or longer than {MAX_TEXT} characters", _HINT)
     found: Tuple[Code, ...] = ()
     problem = BytecodeError("the code object is neither base64 nor raw-unicode-escape text", _HINT)
     for data in (_from_base64(text), text.encode("raw_unicode_escape")):
@@ -600,7 +599,7 @@ _SAME: Dict[str, str] = {
 }
 for _when in ("FALSE", "TRUE", "NONE", "NOT_NONE"):
     for _way in ("FORWARD", "BACKWARD"):
-        _SAME["POP_JUMP_%s_IF_%s" % (_way, _when)] = "POP_JUMP_IF_%s" % _when
+        _SAME[f"POP_JUMP_{_way}_IF_{_when}"] = f"POP_JUMP_IF_{_when}"
 
 
 def _words(text: str) -> FrozenSet[str]:
@@ -730,7 +729,7 @@ def decode(code: Code, dialect: Dialect) -> Tuple[Instruction, ...]:
 
 def unfit(dialect: Dialect) -> BytecodeError:
     """The error for code that a version of Python cannot have written."""
-    return BytecodeError("the instructions are not those of Python %s" % dialect.version, _HINT)
+    return BytecodeError(f"the instructions are not those of Python {dialect.version}", _HINT)
 
 
 def _lines_fit(code: Code, dialect: Dialect) -> bool:

@@ -280,7 +280,7 @@ def split(value: Any, sizes: Any, axis: Any, at: bool = False) -> Items:
     count = fixed(sizes)
     if count is not None:
         if not 1 <= count <= MAX_PARTS:
-            raise Undecided("it splits into %d parts" % count)
+            raise Undecided(f"it splits into {count} parts")
         # TensorFlow refuses a batch that does not divide, so rounding down changes nothing
         each = length // count
         cuts = [each.times(part) for part in range(count + 1)]
@@ -574,12 +574,12 @@ def binary(symbol: str, left: Any, right: Any) -> Any:
     for kind, handle in _BINARY:
         if isinstance(left, kind) or isinstance(right, kind):
             return handle(symbol, left, right)
-    raise Undecided("it computes with %r" % symbol)
+    raise Undecided(f"it computes with {symbol!r}")
 
 
 def _plain_binary(symbol: str, left: Any, right: Any) -> Any:
     if symbol not in _PYTHON or abs(left) > _BIG or abs(right) > _BIG:
-        raise Undecided("it computes with %r" % symbol)
+        raise Undecided(f"it computes with {symbol!r}")
     try:
         return _PYTHON[symbol](left, right)
     except (ArithmeticError, ValueError) as error:
@@ -634,8 +634,8 @@ def _binary_tensor(symbol: str, left: Any, right: Any) -> Any:
     if all(isinstance(side, (Scalar, int, float)) for side in sides):
         return Scalar()
     if any(is_tensor(side) for side in sides) and all(is_tensor(side) or is_number(side) for side in sides):
-        return Unknown("it computes with %r on tensors" % symbol.split()[-1])
-    return Unknown("it computes with %r" % symbol.split()[-1])
+        return Unknown(f"it computes with {symbol.split()[-1]!r} on tensors")
+    return Unknown(f"it computes with {symbol.split()[-1]!r}")
 
 
 def _summands(value: Any) -> Tuple[Any, ...]:
@@ -1001,7 +1001,7 @@ def _position(names: List[str], given: List[Any], keyword: str) -> int:
         name = name.rstrip("?")
         if keyword in _RENAMED.get(name, name).split() and given[position] is ABSENT:
             return position
-    raise Undecided("it gives a function an unusual argument %r" % keyword)
+    raise Undecided(f"it gives a function an unusual argument {keyword!r}")
 
 
 # --------------------------------------------------------------------------------------------------
@@ -1085,7 +1085,7 @@ class Tensors(Domain):
             return _static_shape(value)
         if isinstance(value, (Tensor, Rows, Items)):
             return Method(value, name)
-        raise Undecided("it reads the attribute %r" % name)
+        raise Undecided(f"it reads the attribute {name!r}")
 
     def call(self, function: Any, args: Sequence[Any], kwargs: Dict[str, Any]) -> Any:
         """See `Domain`."""
@@ -1097,7 +1097,7 @@ class Tensors(Domain):
         row = TABLE.get((module, function.path[-1]))
         if row is not None:
             return apply(row, args, kwargs)
-        reason = "it calls %s" % ".".join(function.path)
+        reason = "it calls {}".format(".".join(function.path))
         if module in _PURE:
             return Unknown(reason)
         raise Undecided(reason)
@@ -1113,4 +1113,4 @@ def _call_method(method: Method, args: Sequence[Any], kwargs: Dict[str, Any]) ->
         if name == "append" and len(args) == 1 and owner.mutable and owner.tail is None:
             owner.values.append(args[0])
             return None
-    raise Undecided("it calls the method %r" % name)
+    raise Undecided(f"it calls the method {name!r}")

@@ -76,15 +76,15 @@ class Domain:
 
     def binary(self, symbol: str, left: Any, right: Any) -> Any:
         """`left symbol right`; "old /" is the division of Python 2."""
-        raise Undecided("it computes with %r" % symbol)
+        raise Undecided(f"it computes with {symbol!r}")
 
     def unary(self, symbol: str, value: Any) -> Any:
         """`-value` or `+value`."""
-        raise Undecided("it computes with %r" % symbol)
+        raise Undecided(f"it computes with {symbol!r}")
 
     def compare(self, symbol: str, left: Any, right: Any) -> Any:
         """`left symbol right`, where the symbol may be a word."""
-        raise Undecided("it compares with %r" % symbol)
+        raise Undecided(f"it compares with {symbol!r}")
 
     def truth(self, value: Any) -> bool:
         """Which way a condition goes."""
@@ -92,7 +92,7 @@ class Domain:
 
     def attribute(self, value: Any, name: str) -> Any:
         """`value.name`."""
-        raise Undecided("it reads %r" % name)
+        raise Undecided(f"it reads {name!r}")
 
     def subscript(self, value: Any, index: Any) -> Any:
         """`value[index]`."""
@@ -108,7 +108,7 @@ class Domain:
 
     def global_name(self, name: str) -> Any:
         """A global or builtin of that name."""
-        raise Undecided("it uses the global %r" % name)
+        raise Undecided(f"it uses the global {name!r}")
 
     def cost(self, value: Any) -> int:
         """How many steps a value counts for: more where working with it takes longer."""
@@ -116,7 +116,7 @@ class Domain:
 
     def module(self, name: str, leaf: bool) -> Any:
         """What `import name` gives: the leaf of a dotted name, or its first part."""
-        raise Undecided("it imports %r" % name)
+        raise Undecided(f"it imports {name!r}")
 
 
 class Machine:
@@ -148,7 +148,7 @@ class Machine:
         """Counts work, so that no loop goes on for ever."""
         self.steps += steps
         if self.steps > MAX_STEPS:
-            raise Undecided("it takes more than %d steps" % MAX_STEPS)
+            raise Undecided(f"it takes more than {MAX_STEPS} steps")
 
     def call(self, function: Any, args: Sequence[Any], kwargs: Dict[str, Any]) -> Any:
         """The value of a call.
@@ -239,7 +239,7 @@ class _Frame:
             self.machine.spend(1)
             handler = _HANDLERS.get(instruction.op)
             if handler is None:
-                raise Undecided("it uses the operation %s" % instruction.op)
+                raise Undecided(f"it uses the operation {instruction.op}")
             handler(self, instruction)
         return self.result
 

@@ -97,7 +97,7 @@ class Size:
         # divisor * period rows further, the number has grown by divisor * rise: a whole multiple
         period = len(self.values) * divisor
         if divisor <= 0 or period > 4 * MAX_PERIOD:
-            raise Undecided("it divides by %d" % divisor)
+            raise Undecided(f"it divides by {divisor}")
         return _lowest(self.source, rise, tuple([part(self.at(rows)) for rows in range(period)]))
 
     def __str__(self) -> str:
@@ -153,11 +153,11 @@ def _text(size: Size) -> str:
         return _sum([(size.rise, "n"), (first, "")])
     slope = size.values[1] - first if period > 1 else 0
     if all(value == first + slope * i for i, value in enumerate(size.values)):
-        return _sum([(slope, "n"), (size.rise - slope * period, "n//%d" % period), (first, "")])
+        return _sum([(slope, "n"), (size.rise - slope * period, f"n//{period}"), (first, "")])
     if all(value == size.rise * i // period for i, value in enumerate(size.values)):
-        return "%s//%d" % ("n" if size.rise == 1 else "%d*n" % size.rise, period)
+        return "{}//{}".format("n" if size.rise == 1 else f"{size.rise}*n", period)
     shown = ", ".join(str(size.at(rows)) for rows in range(5))
-    return "f(n) with f(0), f(1), ... = %s, ..." % shown
+    return f"f(n) with f(0), f(1), ... = {shown}, ..."
 
 
 def _sum(terms: List[Tuple[int, str]]) -> str:
@@ -165,7 +165,7 @@ def _sum(terms: List[Tuple[int, str]]) -> str:
     for factor, name in terms:
         if factor:
             if abs(factor) != 1 and "/" in name:
-                name = "(%s)" % name
+                name = f"({name})"
             number = "" if abs(factor) == 1 and name else str(abs(factor)) + ("*" if name else "")
             sign = (" - " if factor < 0 else " + ") if text else ("-" if factor < 0 else "")
             text += sign + number + name
@@ -279,7 +279,7 @@ def compute(symbol: str, left: Any, right: Any) -> Any:
             return plain(as_size(right).times(left))
     if symbol in _DIVISIONS and isinstance(right, int) and right > 0:
         return plain(_DIVISIONS[symbol](as_size(left), int(right)))
-    raise Undecided("it computes %r of sizes" % symbol.split()[-1])
+    raise Undecided(f"it computes {symbol.split()[-1]!r} of sizes")
 
 
 # "old /" of Python 2 rounds down for whole numbers, tensors included

@@ -225,8 +225,7 @@ def _inner_names(config: Any) -> Iterator[str]:
         if isinstance(inner, dict) and isinstance(inner.get("name"), str):
             yield inner["name"]
         if isinstance(value, (dict, list)):
-            for name in _inner_names(value):
-                yield name
+            yield from _inner_names(value)
 
 
 # -- one weight in one slot -------------------------------------------------------------------------------
@@ -243,11 +242,11 @@ class _Fit:
     def add(self, slot: Slot, ref: WeightRef) -> bool:
         role, prefix = role_and_prefix(ref.name)
         if role and role != slot.role:
-            self.why = "its name says %s" % role
+            self.why = f"its name says {role}"
         elif not self._same_shape(slot, ref.shape):
-            self.why = "its shape is %s" % (ref.shape,)
+            self.why = f"its shape is {ref.shape}"
         elif role and self.prefixes.setdefault(slot.part, prefix) != prefix:
-            self.why = "its layer's other weights are named %s/..." % self.prefixes[slot.part]
+            self.why = f"its layer's other weights are named {self.prefixes[slot.part]}/..."
         else:
             return True
         return False
@@ -272,7 +271,7 @@ class _Fit:
             return slot.role
         dims = [self.lengths.get((slot.part, dim), "?") if isinstance(dim, str) else dim for dim in slot.shape]
         texts = ["?" if dim is None else str(dim) for dim in dims]
-        return "%s of shape (%s)" % (slot.role, ", ".join(texts) + ("," if len(texts) == 1 else ""))
+        return "{} of shape ({})".format(slot.role, ", ".join(texts) + ("," if len(texts) == 1 else ""))
 
 
 # -- first reading: the flags of the config ---------------------------------------------------------------
@@ -313,15 +312,15 @@ def _misfit(plan: Sequence[_Place], refs: Sequence[WeightRef]) -> str:
     for place, ref in zip(plan, refs):
         fit = fits.setdefault(id(place.leaf), _Fit())
         if not fit.add(place.slot, ref):
-            need = "layer %r needs %s" % (place.leaf.name, fit.needs(place.slot))
-            return "%s, but the file has %s %s in its place (%s)" % (need, ref.name, ref.shape, fit.why)
+            need = f"layer {place.leaf.name!r} needs {fit.needs(place.slot)}"
+            return f"{need}, but the file has {ref.name} {ref.shape} in its place ({fit.why})"
     if len(plan) > len(refs):
         place = plan[len(refs)]
         need = _Fit().needs(place.slot)
-        return "layer %r lacks %s: the list of weights ends after %d" % (place.leaf.name, need, len(refs))
+        return f"layer {place.leaf.name!r} lacks {need}: the list of weights ends after {len(refs)}"
     if len(plan) < len(refs):
         ref = refs[len(plan)]
-        return "no layer is left for %s %s" % (ref.name, ref.shape)
+        return f"no layer is left for {ref.name} {ref.shape}"
     return ""
 
 
@@ -367,10 +366,10 @@ def _mixed(pairs: Sequence[Tuple[_Node, WeightRef]]) -> str:
         role, prefix = role_and_prefix(ref.name)
         owner = owners.setdefault(prefix, leaf) if role and prefix else leaf
         if owner is not leaf:
-            return "layers %r and %r would share weights of one name: %s" % (owner.name, leaf.name, prefix)
+            return f"layers {owner.name!r} and {leaf.name!r} would share weights of one name: {prefix}"
         top = prefix.partition("/")[0]
         if top and not leaf.specs and tops.setdefault(id(leaf), top) != top:
-            return "layer %r would get weights of two names: %s, %s" % (leaf.name, tops[id(leaf)], top)
+            return f"layer {leaf.name!r} would get weights of two names: {tops[id(leaf)]}, {top}"
     return ""
 
 
@@ -402,18 +401,14 @@ def _renumbering(
             how = "come in another order than the layers"
             if ordered:
                 how = "are counted with gaps that the layers do not have"
-            return strange.get(base, "the weights named %s, %s_1, ... %s" % (base, base, how))
+            return strange.get(base, f"the weights named {base}, {base}_1, ... {how}")
         strange.pop(base, None)
     return next(iter(strange.values()), "")
 
 
 def _named_after_another(leaf: _Node, ref: WeightRef, named: FrozenSet[str]) -> str:
-    return "by its place in the list %s %s belongs to layer %r, but it is named after %r" % (
-        ref.name,
-        ref.shape,
-        leaf.name,
-        min(named),
-    )
+    place = f"by its place in the list {ref.name} {ref.shape} belongs to layer {leaf.name!r}"
+    return f"{place}, but it is named after {min(named)!r}"
 
 
 # -- other readings: frozen inner models, unknown classes -------------------------------------------------
@@ -448,8 +443,7 @@ class _Readings:
         for node in nodes:
             ends = self.after(node, ends, end, end)
         for middle in sorted((at for at, _ in ends), reverse=True):
-            for reading in self._with_middle(nodes, start, middle, end):
-                yield reading
+            yield from self._with_middle(nodes, start, middle, end)
 
     def _with_middle(self, nodes: Sequence[_Node], start: int, middle: int, end: int) -> Iterator[_Reading]:
         """The readings whose trainable half is refs[start:middle]."""
@@ -633,7 +627,7 @@ def _deal(nodes: Sequence[_Node], refs: Sequence[WeightRef], known: FrozenSet[st
 
 def _ambiguous(nodes: Sequence[_Node], one: Sequence[Any], other: Sequence[Any]) -> AmbiguousWeightsError:
     doubt = ", ".join(repr(node.name) for node, a, b in zip(nodes, one, other) if a != b)
-    text = "the weights can be dealt out in more than one way to the layers %s" % doubt
+    text = f"the weights can be dealt out in more than one way to the layers {doubt}"
     return AmbiguousWeightsError(text, _HINT_AMBIGUOUS)
 
 
@@ -642,7 +636,7 @@ def _counts(nodes: Sequence[_Node], refs: Sequence[WeightRef]) -> str:
     sizes = [node.size for node in nodes if node.size is not None]
     if len(sizes) < len(nodes) or sum(sizes) == len(refs):
         return ""
-    return "; the file has %d weights, the layers need %d" % (len(refs), sum(sizes))
+    return f"; the file has {len(refs)} weights, the layers need {sum(sizes)}"
 
 
 def _gathered(plan: Sequence[_Place], refs: Sequence[WeightRef], count: int) -> List[List[WeightRef]]:
@@ -682,8 +676,7 @@ def _leaf_pairs(
             continue
         reading = next(_Readings(owned, known, node.children).find(node.children, 0, len(owned)), None)
         inner = [[owned[index] for index in indices] for indices in reading or ()]
-        for pair in _leaf_pairs(node.children, inner, known):
-            yield pair
+        yield from _leaf_pairs(node.children, inner, known)
 
 
 def _unfitting(nodes: Sequence[_Node], refs: Sequence[WeightRef], known: FrozenSet[str]) -> str:
@@ -694,7 +687,7 @@ def _unfitting(nodes: Sequence[_Node], refs: Sequence[WeightRef], known: FrozenS
         reached = readings.after(node, ends, len(refs), len(refs))
         if not reached:
             at = max(at for at, _ in ends)
-            have = "%s %s" % (refs[at].name, refs[at].shape) if at < len(refs) else "nothing more"
-            return "layer %r does not fit the weights: at its place the file has %s" % (node.name, have)
+            have = f"{refs[at].name} {refs[at].shape}" if at < len(refs) else "nothing more"
+            return f"layer {node.name!r} does not fit the weights: at its place the file has {have}"
         ends = reached
     return "the weights of the second half of the list (what is not trained) do not fit the layers"

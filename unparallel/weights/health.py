@@ -69,7 +69,7 @@ def _owned(group: LayerWeights, layer: Optional[Layer]) -> Iterator[Tuple[str, O
         return
     for part in parts:
         for label, owner, refs in _owned(part, layer.submodel.layer(part.layer)):
-            yield "%s/%s" % (group.layer, label), owner, refs
+            yield f"{group.layer}/{label}", owner, refs
 
 
 def _roles(layer: Optional[Layer], refs: Sequence[WeightRef]) -> List[str]:
@@ -108,39 +108,39 @@ def warnings(broken: Mapping[str, NonFinite], owned: Mapping[str, Owner]) -> Lis
     """What a user should know of broken weights: each with its count, then what broke them and what to do."""
     lines = [_line(item) for item in label(broken, owned)]
     if len(lines) > MOST_LINES:
-        lines[MOST_LINES:] = ["%d more weights hold NaN or Inf" % (len(lines) - MOST_LINES)]
+        lines[MOST_LINES:] = ["%s more weights hold NaN or Inf" % (len(lines) - MOST_LINES)]
     statistics = [path for path in broken if path in owned and owned[path].neutral is not None]
     if statistics:
         layers = list(dict.fromkeys(owned[path].layer for path in statistics))
-        lines.append("moving statistics of BatchNormalization are broken in %s; %s" % (listed(layers), LAST_BATCH))
+        lines.append(f"moving statistics of BatchNormalization are broken in {listed(layers)}; {LAST_BATCH}")
         lines.append(MEND)
     if len(statistics) < len(broken):
         others = [item.weight for path, item in broken.items() if path not in statistics]
-        lines.append("%s: %s" % (listed(others), DIVERGED))
+        lines.append(f"{listed(others)}: {DIVERGED}")
     return lines
 
 
 def reset_warning(reset: Sequence[NonFinite]) -> str:
     """What a user should know of statistics that were replaced."""
-    where = ["%s %s (%d of %d)" % (item.layer, item.weight, item.nan + item.inf, item.size) for item in reset]
+    where = [f"{item.layer} {item.weight} ({item.nan + item.inf} of {item.size})" for item in reset]
     return (
-        "RESET to neutral values (mean 0, variance 1), where they were NaN or Inf: %s; the model predicts otherwise "
-        "than with true statistics: train it on, or measure them anew, before you rely on it" % listed(where)
+        f"RESET to neutral values (mean 0, variance 1), where they were NaN or Inf: {listed(where)}; the "
+        "model predicts otherwise than with true statistics: train it on, or measure them anew, before you rely on it"
     )
 
 
 def refusal(broken: Iterable[NonFinite]) -> NonFiniteError:
     """The error for broken weights, where the user wants none."""
     lines = [_line(item) for item in broken]
-    more = " (and %d more weights)" % (len(lines) - 1) if len(lines) > 1 else ""
+    more = " (and %s more weights)" % (len(lines) - 1) if len(lines) > 1 else ""
     return NonFiniteError(lines[0] + more, "without --strict it is converted as it is, every bit preserved")
 
 
 def _line(item: NonFinite) -> str:
-    return "layer %r: weight %r holds %d NaN and %d Inf in %d values" % item
+    return "layer {!r}: weight {!r} holds {} NaN and {} Inf in {} values".format(*item)
 
 
 def listed(names: Sequence[str]) -> str:
     """Some of the names, and how many more there are."""
     shown = ", ".join(names[:8])
-    return shown if len(names) <= 8 else "%s and %d more" % (shown, len(names) - 8)
+    return shown if len(names) <= 8 else f"{shown} and {len(names) - 8} more"

@@ -119,7 +119,7 @@ def split_by_names(
 
 def _doubt(text: str, names: Sequence[str]) -> NeedsArchitectureError:
     listed = ", ".join(repr(name) for name in names[:6]) + (", ..." if len(names) > 6 else "")
-    return NeedsArchitectureError("names alone cannot take these weights apart: %s: %s" % (text, listed), _HINT)
+    return NeedsArchitectureError(f"names alone cannot take these weights apart: {text}: {listed}", _HINT)
 
 
 _NEVER_TRAINED = ("moving_mean", "moving_variance", "running_mean", "running_std")
@@ -179,7 +179,7 @@ class _Named:
         """What its roles say; a kernel's rank tells Dense from Conv2D."""
         part = next(iter(self.parts.values()))
         kind = _kind_of([role for role, _ in part])
-        return kind if "normal" in kind else "%s %d" % (kind, len(part[0][1].shape))
+        return kind if "normal" in kind else f"{kind} {len(part[0][1].shape)}"
 
     @property
     def series(self) -> Tuple[str, str]:
@@ -193,10 +193,10 @@ class _Named:
             shapes = {role: ref.shape for role, ref in part}
             if not kind:
                 roles = [role_and_prefix(ref.name)[0] for ref in self.refs]
-                raise _doubt("no layer of Keras has just the weights (%s)" % ", ".join(roles), [self.name])
+                raise _doubt("no layer of Keras has just the weights ({})".format(", ".join(roles)), [self.name])
             if not _shapes_agree(kind, shapes):
-                text = ", ".join("%s %s" % (ref.name, ref.shape) for _, ref in part)
-                raise WeightsError("layer %r: the shapes of its weights do not go together: %s" % (self.name, text))
+                text = ", ".join(f"{ref.name} {ref.shape}" for _, ref in part)
+                raise WeightsError(f"layer {self.name!r}: the shapes of its weights do not go together: {text}")
 
 
 def _shapes_agree(kind: str, shapes: Dict[str, Tuple[int, ...]]) -> bool:
@@ -446,7 +446,7 @@ def _counted_from_one(names: Sequence[str], outputs: Sequence[str], keras_versio
     early = is_tf_keras(keras_version) and version_of(keras_version) < (2, 2)
     if not early or not automatic:
         return []
-    plus_one = {name: "%s_%d" % (stem(name)[0], stem(name)[1] + 1) for name in automatic}
+    plus_one = {name: f"{stem(name)[0]}_{stem(name)[1] + 1}" for name in automatic}
     if any(name in names and _is_automatic(name) for name in outputs) and keras_version == "2.1.6-tf":
         return []
     if not any(name in plus_one.values() and name not in names for name in outputs):
@@ -464,4 +464,3 @@ def _check_counted(automatic: Sequence[str]) -> None:
     for base, numbers in rows.items():
         if numbers != list(range(len(numbers))):
             raise _doubt("the numbers have gaps", [name for name in automatic if stem(name)[0] == base])
-

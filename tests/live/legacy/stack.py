@@ -24,7 +24,7 @@ CAN_SAVE_WRAPPER = NAME not in ("k209", "k216")
 RELOCATES = NAME != "k209"
 # Keras 2.0.9 takes no layer into a Sequential that was called before
 CHAINS_MODELS = NAME != "k209"
-DEVICES = ["/device:CPU:0"] + ["/device:GPU:%d" % number for number in range(4)]
+DEVICES = ["/device:CPU:0"] + [f"/device:GPU:{number}" for number in range(4)]
 
 keras = importlib.import_module("keras") if STANDALONE else tensorflow.keras
 _INSIDE = "keras" if STANDALONE else "tensorflow.python.keras"
@@ -34,7 +34,7 @@ K = keras.backend
 def _wrapper_modules():
     for name in ("multi_gpu_utils", "training_utils"):
         with contextlib.suppress(ImportError):
-            yield importlib.import_module("%s.utils.%s" % (_INSIDE, name))
+            yield importlib.import_module(f"{_INSIDE}.utils.{name}")
 
 
 MODULES = [module for module in _wrapper_modules() if hasattr(module, "multi_gpu_model")]
