@@ -8,8 +8,7 @@ from unparallel.errors import AlreadySingleError, FileError, NotParallelError, U
 from unparallel.live.checkpoint import TemplateCheckpoint, load_template, save_template
 from unparallel.live.template import extract_template
 from unparallel.live.topology import LiveGraph, _captured, _function_field, flat, keras_classes, map_structure
-from unparallel.slices import Bound
-from unparallel.slices.functions import Name, Unknown
+from unparallel.slices import Bound, Name, Unknown
 
 from .. import tiny
 from ..tiny import save

@@ -15,8 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unparallel.errors import BytecodeError
-from unparallel.slices import bytecode, interpreter
-from unparallel.slices.bytecode import DIALECTS, decode, read_bytes, read_text, versions
+from unparallel.slices import interpreter
+from unparallel.slices import marshal as marshalled
+from unparallel.slices.instructions import decode, versions
+from unparallel.slices.marshal import read_bytes, read_text
+from unparallel.slices.opcodes import DIALECTS
 
 HERE = Path(__file__).parent
 DATA = json.loads((HERE / "data" / "bytecode.json").read_text())
@@ -117,18 +120,18 @@ def _live(code):
     live = empty.__code__
     fields = {"co_code": code.code, "co_names": code.names}
     if hasattr(live, "replace"):
-        local = tuple(name for name, kind in zip(code.variables, code.kinds) if kind & bytecode.LOCAL)
-        cell = tuple(name for name, kind in zip(code.variables, code.kinds) if kind & bytecode.CELL)
-        free = tuple(name for name, kind in zip(code.variables, code.kinds) if kind & bytecode.FREE)
-        if any(kind == bytecode.LOCAL | bytecode.CELL for kind in code.kinds):
-            local = tuple(name for name, kind in zip(code.variables, code.kinds) if kind & bytecode.LOCAL)
+        local = tuple(name for name, kind in zip(code.variables, code.kinds) if kind & marshalled.LOCAL)
+        cell = tuple(name for name, kind in zip(code.variables, code.kinds) if kind & marshalled.CELL)
+        free = tuple(name for name, kind in zip(code.variables, code.kinds) if kind & marshalled.FREE)
+        if any(kind == marshalled.LOCAL | marshalled.CELL for kind in code.kinds):
+            local = tuple(name for name, kind in zip(code.variables, code.kinds) if kind & marshalled.LOCAL)
         fields.update(co_varnames=local, co_nlocals=len(local), co_cellvars=cell, co_freevars=free)
         fields["co_consts"] = tuple([None] * len(code.consts))
         return live.replace(**fields)
     return type(live)(
         0, 0, code.nlocals, 9, 3, code.code, (None,) * len(code.consts), code.names, code.variables[: code.nlocals],
         "", "", 1, b"", tuple(code.variables[slot] for slot in code.free),
-        tuple(name for name, kind in zip(code.variables, code.kinds) if kind == bytecode.CELL),
+        tuple(name for name, kind in zip(code.variables, code.kinds) if kind == marshalled.CELL),
     )  # fmt: skip
 
 
@@ -202,7 +205,7 @@ def test_constants_of_all_kinds():
     code = read_bytes(with_constants(b")" + bytes([len(values)]) + b"".join(values)))[0]
     assert code.consts[:4] == (None, True, False, Ellipsis)
     assert code.consts[5:8] == (-3, 1 << 40, -(5 + (1 << 15)))
-    assert code.consts[8] == bytecode.Other("long")
+    assert code.consts[8] == marshalled.Other("long")
     assert code.consts[9:11] == (1.5, 1.5)
     assert code.consts[13:20] == (b"\xff", "é", "a", "a", "a", "a", "a")
     assert code.consts[20:22] == ((None,), (None,))
@@ -252,9 +255,9 @@ def test_references_count_with_their_depth():
 
 def test_refuses_what_is_too_large():
     with pytest.raises(BytecodeError, match="larger than"):
-        read_bytes(b"c" + b"\0" * bytecode.MAX_BYTES)
+        read_bytes(b"c" + b"\0" * marshalled.MAX_BYTES)
     with pytest.raises(BytecodeError, match="longer than"):
-        read_text("A" * (bytecode.MAX_TEXT + 1))
+        read_text("A" * (marshalled.MAX_TEXT + 1))
     with pytest.raises(BytecodeError, match="more than 20000 objects"):
         read_bytes(with_constants(b"(" + long(30000) + b"N" * 30000))
 
@@ -344,10 +347,10 @@ def test_random_text_is_refused(text):
 
 
 def test_nothing_here_can_load_code():
-    for module in Path(bytecode.__file__).parent.glob("*.py"):
+    for module in Path(marshalled.__file__).parent.glob("*.py"):
         source = module.read_text()
         imports = re.findall(r"^(?:from|import) +(\S+)", source, re.MULTILINE)
-        own = {".errors", ".model"} | {path.stem for path in Path(bytecode.__file__).parent.glob("*.py")}
+        own = {".errors", ".model"} | {path.stem for path in Path(marshalled.__file__).parent.glob("*.py")}
         assert {name for name in imports if not name.startswith(".")} <= {"binascii", "struct", "dataclasses", "typing"}
         assert {name[1:] for name in imports if name.startswith(".") and len(name) > 1} <= own
         assert not re.search(r"\b(eval|exec|compile|__import__|getattr)\(", source)

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unparallel import slices
 from unparallel.model import Call, Layer, TensorKey
 from unparallel.slices import (
     Joined,
@@ -21,12 +20,14 @@ from unparallel.slices import (
     code_of,
     describe,
     evaluate,
-    functions,
     is_helper,
+    lambdas,
+    layers,
     looks_like_slice,
     shape_is_scalar,
 )
-from unparallel.slices.sizes import Dim, Ratio, Size, Tail, Undecided, Vector, compute, compute_vector
+from unparallel.slices.sizes import Dim, Range, Ratio, Size, Tail, Undecided, Vector, compute, compute_vector
+from unparallel.slices.values import Scalar, Sum
 
 DATA = json.loads((Path(__file__).parent / "data" / "bytecode.json").read_text())
 VERSIONS = sorted(DATA["code"], key=lambda version: tuple(map(int, version.split("."))))
@@ -76,7 +77,7 @@ def test_proves_what_running_it_gives(name, version):
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case["kind"] == "other"])
 def test_does_not_prove_what_is_not_rows(name, version):
     (found,) = outcome(layer_of(CASES[name], version), X)
-    assert isinstance(found, (Unknown, Joined, functions.Sum))
+    assert isinstance(found, (Unknown, Joined, Sum))
 
 
 def parts_of(*names, version="3.7"):
@@ -372,7 +373,7 @@ def test_mutated_code_is_evaluated_or_unknown(sample, changes):
     field = [base64.b64encode(bytes(data)).decode("ascii"), None, None]
     config = {"function": field, "arguments": {"which": 0, "of": 2}}
     for value in outcome(Layer("l", "Lambda", config), X):
-        assert isinstance(value, (Rows, Joined, Mean, Unknown, Tensor, int, Size) + slices._NUMBERS + (slices.Sum,))
+        assert isinstance(value, (Rows, Joined, Mean, Unknown, Tensor, int, Size) + lambdas.NUMBERS + (Sum,))
     assert code_of(config) is not None
 
 
@@ -387,7 +388,7 @@ keys = st.sampled_from(KEYS.split(" "))
 
 @settings(max_examples=200, deadline=None)
 @given(
-    st.sampled_from(sorted(slices._LAYERS)),
+    st.sampled_from(sorted(layers._LAYERS)),
     st.dictionaries(keys, st.one_of(json_values, st.dictionaries(keys, json_values, max_size=4)), max_size=5),
     json_values,
 )
@@ -513,9 +514,9 @@ HALF = N // 2
         (strided({1: [0, 0], 2: [4, 0], 3: [1, 1]}, ellipsis_mask=2), [X], ["rows 0 to 4"]),
         (strided({1: [0], 2: [1], 3: [1]}, shrink_axis_mask=1), [X], None),
         (strided({1: [0], 2: [1], 3: [1]}, new_axis_mask=1), [X], None),
-        (op_layer("GatherV2", 3, {2: 0}, {}), [X, functions.Range(Size.constant(0), HALF)], ["rows 0 to n//2"]),
-        (op_layer("GatherV2", 3, {2: 1}, {}), [X, functions.Range(Size.constant(0), HALF)], None),
-        (op_layer("GatherV2", 3, {2: 0}, {"batch_dims": {"i": "1"}}), [X, functions.Range(HALF, N)], None),
+        (op_layer("GatherV2", 3, {2: 0}, {}), [X, Range(Size.constant(0), HALF)], ["rows 0 to n//2"]),
+        (op_layer("GatherV2", 3, {2: 1}, {}), [X, Range(Size.constant(0), HALF)], None),
+        (op_layer("GatherV2", 3, {2: 0}, {"batch_dims": {"i": "1"}}), [X, Range(HALF, N)], None),
         (op_layer("ReverseV2", 2, {1: [0]}, {}), [X], None),
     ],
 )
@@ -543,17 +544,17 @@ def test_operations_that_cut(layer, inputs, expected):
         (op_layer("Minimum", 2, {}, {}), [N, HALF], HALF),
         (op_layer("Maximum", 2, {}, {}), [N, HALF], N),
         (op_layer("Pack", 2, {1: 0}, {"axis": {"i": "0"}}), [HALF], Vector((HALF, 0))),
-        (op_layer("Range", 3, {0: 0, 2: 1}, {}), [HALF], functions.Range(Size.constant(0), HALF)),
+        (op_layer("Range", 3, {0: 0, 2: 1}, {}), [HALF], Range(Size.constant(0), HALF)),
         (
             op_layer("ConcatV2", 3, {2: 0}, {}),
             [Vector((HALF,)), Vector((), Tail(X, 1))],
             Vector((HALF,), Tail(X, 1)),
         ),
         (op_layer("ConcatV2", 3, {2: 0}, {}), [A, B], Joined((Tensor(A), Tensor(B)))),
-        (op_layer("AddN", 2, {}, {}), [A, B], functions.Sum((Tensor(A), Tensor(B)))),
+        (op_layer("AddN", 2, {}, {}), [A, B], Sum((Tensor(A), Tensor(B)))),
         (
             op_layer("RealDiv", 2, {1: 2.0}, {}),
-            [functions.Sum((Tensor(A), Tensor(B)))],
+            [Sum((Tensor(A), Tensor(B)))],
             Mean((Tensor(A), Tensor(B))),
         ),
     ],
@@ -609,7 +610,7 @@ REFERENCE, OTHER = ["s", 0, 0], ["t", 0, 0]
             function_layer(
                 "compat.v1.gather", ["x", 0, 0, {"indices": REFERENCE, "axis": None, "batch_dims": 0}], (X, S)
             ),
-            [functions.Range(Size.constant(0), HALF)],
+            [Range(Size.constant(0), HALF)],
             ["rows 0 to n//2"],
         ),
         (
@@ -656,7 +657,7 @@ def test_functions_of_tensorflow_2_4(layer, values, expected):
             ["_CONSTANT_VALUE", -1, 0, {"limit": REFERENCE}],
             [S],
             [HALF],
-            functions.Range(Size.constant(0), HALF),
+            Range(Size.constant(0), HALF),
         ),
         (
             "concat",
@@ -665,8 +666,8 @@ def test_functions_of_tensorflow_2_4(layer, values, expected):
             [Tensor(A), Tensor(B)],
             Joined((Tensor(A), Tensor(B))),
         ),
-        ("math.add_n", [["a", 0, 0, {}], ["a", 1, 0, {}]], [A, B], [], functions.Sum((Tensor(A), Tensor(B)))),
-        ("math.reduce_mean", ["a", 0, 0, {}], [A], [], functions.Scalar()),
+        ("math.add_n", [["a", 0, 0, {}], ["a", 1, 0, {}]], [A, B], [], Sum((Tensor(A), Tensor(B)))),
+        ("math.reduce_mean", ["a", 0, 0, {}], [A], [], Scalar()),
     ],
 )
 def test_functions_on_numbers(function, node, inputs, values, expected):

@@ -15,8 +15,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from ..errors import UnparallelError
 from ..model import Call, Json, Layer, TensorKey, Topology
-from ..slices import Bound
-from ..slices.functions import Name, Unknown
+from ..slices import Bound, Name, Unknown
 
 LIVE = "live"
 # the name that TensorFlow's package has inside TensorFlow 1.15 and 2.0
@@ -151,7 +150,7 @@ def _constant(value: Any) -> Json:
 
 
 def _function_field(function: Any) -> Json:
-    """A function as `slicers` reads it: [base64 of marshalled code, defaults, closure, globals].
+    """A function as `slices` reads it: [base64 of marshalled code, defaults, closure, globals].
 
     The code is dumped and never loaded.  What is no plain function is named only.
     """

@@ -8,7 +8,9 @@ no answer, `Undecided` ends the walk, and so does a count of steps.
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Sequence, Tuple
 
-from .bytecode import CELL, Code, Dialect, Instruction, Other, decode, handlers_only_clean_up, unfit
+from .instructions import Instruction, decode, handlers_only_clean_up, unfit
+from .marshal import CELL, Code, Other
+from .opcodes import Dialect
 from .sizes import Undecided
 
 MAX_STEPS = 10000
