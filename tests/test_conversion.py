@@ -257,6 +257,28 @@ def test_a_wrapper_inside_a_model_is_replaced_under_its_own_name(tmp_path, templ
     assert done.wrappers[0].inside == ("wrapped",)
 
 
+@pytest.mark.parametrize("loss", [["mse"], ["mse", "mae", "mse"], {"last": "mse", "nowhere": "mae"}])
+def test_training_settings_for_other_outputs_are_left_out(tmp_path, template, loss):
+    two = template._replace(outputs=("middle", "last"))
+    training = {"optimizer_config": {"class_name": "SGD", "config": {}}, "loss": loss}
+    source = tiny.save(tmp_path / "parallel.h5", tiny.parallel(two, 2), training)
+    done = unparallel.convert(source, tmp_path / "made.h5")
+    assert list(differences(tiny.save(tmp_path / "gold.h5", two), str(tmp_path / "made.h5"))) == []
+    assert [text for text in done.warnings if "left out: loss is not set for the outputs" in text]
+
+
+def test_a_wrapper_that_joins_the_first_output_alone_gives_the_template_and_says_so(tmp_path, template):
+    two = template._replace(name="model_1", outputs=("middle", "last"))
+    wrapped = tiny.parallel(two, 2, "model_2")
+    wrapped = wrapped._replace(layers=wrapped.layers[:-1], outputs=("middle",))
+    training = {"optimizer_config": {"class_name": "SGD", "config": {}}, "loss": "mse"}
+    source = tiny.save(tmp_path / "parallel.h5", wrapped, training)
+    done = unparallel.convert(source, tmp_path / "made.h5")
+    assert list(differences(tiny.save(tmp_path / "gold.h5", two), str(tmp_path / "made.h5"))) == []
+    assert [text for text in done.warnings if "only the first 1 of the template's 2 outputs" in text]
+    assert [text for text in done.warnings if "left out: it is for 1 of the template's 2 outputs" in text]
+
+
 def test_outputs_in_another_order_keep_the_outer_model(tmp_path, template):
     two = template._replace(outputs=("middle", "last"))
     wrapped = tiny.parallel(two, 2)

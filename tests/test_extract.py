@@ -107,6 +107,66 @@ def test_outputs_of_a_wrapper_inside_go_to_the_templates():
     assert json.dumps(result.topology.config) == config(wanted)
 
 
+TWO = tiny.TinyModel("two", (X, tiny.dense("a", "x"), tiny.dense("b", "x")), ("x",), ("a", "b"))
+
+
+@pytest.mark.parametrize(
+    ("outputs", "wanted"),
+    [
+        (("b",), [("two", 1)]),
+        (("a",), [("two", 0)]),
+        (("b", "a"), [("two", 1), ("two", 0)]),
+        (("a", "a"), [("two", 0), ("two", 0)]),
+        (("a", "b", "b"), [("two", 0), ("two", 1), ("two", 1)]),
+        (("a", "b", "x"), [("two", 0), ("two", 1), "x"]),
+    ],
+)
+def test_a_model_that_was_cut_out_of_a_wrapper_gives_what_it_gave(outputs, wanted):
+    layers = tiny.parallel(TWO, 2).layers
+    used = [layer for layer in layers if layer.name in outputs or layer.name not in ("a", "b")]
+    for given in (layers, used):  # the merges that nothing reads may be in the file or not
+        result = cleaned(given, outputs=outputs)
+        assert json.dumps(result.topology.config) == config([X, tiny.nested("two", "x", TWO)], outputs=wanted)
+        assert result.outputs == tuple(range(len(outputs)))
+
+
+def test_outputs_in_their_order_are_the_templates():
+    assert json.dumps(cleaned(tiny.parallel(TWO, 2).layers, outputs=("a", "b")).topology.config) == (
+        json.dumps(TWO.config())
+    )
+    # one tensor that is listed twice: both merges may read the one place or the other
+    twice = TWO._replace(outputs=("a", "a"))
+    layers = list(tiny.parallel(twice, 2).layers[:-2])
+    layers += [tiny.merge(f"a_{place}", [("two", 1, i) for i in range(2)]) for place in (1, 2)]
+    assert json.dumps(cleaned(layers, outputs=("a_1", "a_2")).topology.config) == json.dumps(twice.config())
+
+
+@pytest.mark.parametrize("outputs", [("lambda_1",), ("a", "lambda_2"), (("two", 0, 0),), ("a", ("two", 1, 1))])
+def test_what_gives_a_part_of_the_batch_is_refused(outputs):
+    result = cleaned(tiny.parallel(TWO, 2).layers, outputs=outputs)
+    assert result.matches == ()
+    assert "single replica's" in result.near[0].reason or "nothing joins" in result.near[0].reason
+
+
+def test_arguments_of_the_templates_calls_stay():
+    wrapped = tiny.parallel(NET, 2).config()
+    call = next(layer for layer in wrapped["config"]["layers"] if layer["name"] == "net")
+    for node in call["inbound_nodes"]:
+        node[0][3]["training"] = True
+    result = clean_topology(keras_config.parse(wrapped))
+    assert [layer.name for layer in result.topology.layers] == ["in", "net"]
+    assert result.topology.layer("net").calls[0].node == [["lambda_1", 0, 0, {"training": True}]]
+
+
+def test_a_wrapper_that_only_joined_the_first_outputs_is_its_template():
+    # a wrapper has the number after its template's; a model cut out of it, one that comes later
+    layers = tiny.parallel(TWO._replace(name="model_1"), 2).layers[:-1]
+    for name, kept in (("model_2", ["x", "a", "b"]), ("model_3", ["x", "model_1"])):
+        model = tiny.TinyModel(name, layers, ("x",), ("a",))
+        result = clean_topology(keras_config.parse(model.config())).topology
+        assert [layer.name for layer in result.layers] == kept
+
+
 @pytest.mark.parametrize("beside", [False, True])
 def test_a_wrapper_in_a_wrapped_layer_is_said_and_not_undone(beside):
     inside = dict(tiny.parallel(NET, 2, "wrapped").config())

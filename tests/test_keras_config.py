@@ -106,7 +106,10 @@ def test_rendering_what_was_not_changed_gives_the_same_text():
         ({"class_name": "MyModel", "config": {}}, "MyModel"),
         (model([X, layer("d", [[["x", 3, 0, {}]]])], [["d", 0, 0]]), "layer 'd' reads call 3 of layer 'x'"),
         (model([X, X], [["x", 0, 0]]), "two layers named 'x'"),
-        (model([X, layer("d", [[["y", 0, 0, {}]]])], [["d", 0, 0]]), "reads layer 'y', which is not there"),
+        (
+            model([X, layer("d", [[["y", 0, 0, {}]]])], [["d", 0, 0]]),
+            'reads \\["y", 0, 0, {}\\], which names no tensor',
+        ),
         (model([X], []), "no outputs"),
         (model([{"class_name": "Dense", "config": {"name": "d"}}], [["d", 0, 0]]), "'d' of model 'm' has no inbound"),
         (model([layer(7, [])], [["x", 0, 0]]), "not text"),
@@ -115,6 +118,70 @@ def test_rendering_what_was_not_changed_gives_the_same_text():
 def test_what_is_no_model_is_named(config, says):
     with pytest.raises(ConfigError, match=says):
         keras_config.parse(config)
+
+
+TENSOR = {"class_name": "__keras_tensor__", "config": {"shape": [None, 3], "keras_history": ["x", 0]}}
+
+
+@pytest.mark.parametrize(
+    ("inputs", "says"),
+    [
+        ([], "does not list 'x'"),
+        ([["x", 0, 0], ["x", 0, 0]], "lists 'x' 2 times"),
+        ([["nowhere", 0, 0]], "input_layers of model 'm': \\[\"nowhere\", 0, 0\\] is not one"),
+        ([["x", 0, 0.0]], "is not one of the model's tensors"),
+        ([["x", 0, False]], "is not one of the model's tensors"),
+        ([["x", 0]], "is not one of the model's tensors"),
+        ([["x", 0, 0, {}]], "is not one of the model's tensors"),
+        ("x", "is not one of the model's tensors"),
+        (None, "is not one of the model's tensors"),
+        ([["x", 0, 0], None], "is not one of the model's tensors"),
+        ([["x", 1, 0]], "reads call 1 of layer 'x', which has none such"),
+        ([["x", 0, 0], ["d", 0, 0]], "lists 'd', which is computed"),
+    ],
+)
+def test_inputs_that_no_keras_could_have_written(inputs, says):
+    config = model([X, layer("d", [[["x", 0, 0, {}]]])], [["d", 0, 0]])
+    config["config"]["input_layers"] = inputs
+    with pytest.raises(ConfigError, match=says):
+        keras_config.parse(config)
+    # nor inside a larger model
+    nested = {"name": "m", "class_name": "Model", "config": config["config"], "inbound_nodes": [[["x", 0, 0, {}]]]}
+    with pytest.raises(ConfigError, match=says):
+        keras_config.parse(model([X, nested], [["m", 1, 0]]))
+
+
+@pytest.mark.parametrize("outputs", [[["d", 0, 0], ["nowhere", 0, 0]], [["d", 0, True]], "d", None, [7], [["d", 0]]])
+def test_outputs_that_no_keras_could_have_written(outputs):
+    with pytest.raises(ConfigError, match="output_layers of model 'm': .* is not one of the model's tensors"):
+        keras_config.parse(model([X, layer("d", [[["x", 0, 0, {}]]])], outputs))
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        [["nowhere", 0, 0]],
+        [["nowhere", 0, 0, {}]],
+        [["x", 0, 0, {}], ["x", 0, None, {}]],
+        [["x", 0, 0, []]],
+        [["x", True, 0]],
+        [["x", 0]],
+        ["x"],
+        [3],
+        {"args": [TENSOR], "kwargs": {}},
+    ],
+)
+def test_calls_that_no_keras_could_have_written(node):
+    with pytest.raises(ConfigError, match="layer 'd' reads|reads a tensor without"):
+        keras_config.parse(model([X, layer("d", [node])], [["d", 0, 0]]))
+
+
+def test_inputs_and_outputs_keep_the_structure_by_which_keras_3_calls_a_model():
+    config = model([X, layer("y", [], "InputLayer"), layer("d", [[["x", 0, 0, {}], ["y", 0, 0, {}]]])], ["d", 0, 0])
+    config["config"]["input_layers"] = {"first": ["y", 0, 0], "second": [["x", 0, 0]]}
+    read = keras_config.parse(config)
+    assert [key.layer for key in read.inputs] == ["y", "x"]
+    assert keras_config.render(read, read) == config
 
 
 def test_a_model_in_a_model_without_end_is_refused():

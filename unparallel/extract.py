@@ -87,7 +87,7 @@ def clean(topology: Topology, find: Finder, path: Path = ()) -> Cleaned:
     if not found.matches and not changed:
         return Cleaned(topology, swapped.origins, swapped.outputs, (), near)
     here = _collapsed(topology, swapped, found.matches)
-    alone = _template_alone(here, changed) if found.matches else None
+    alone = _template_alone(here, changed, within=bool(path)) if found.matches else None
     result = alone or here
     own = tuple(
         Placed(path, match, alone.topology.name if alone else _template_name(swapped.topology, match), topology.name)
@@ -272,8 +272,12 @@ def _numbered(name: str) -> Tuple[str, int]:
 # -- the template alone
 
 
-def _template_alone(here: Cleaned, changed: Mapping[str, Cleaned]) -> Optional[Cleaned]:
-    """The nested template as the result, where nothing else stands between inputs and outputs."""
+def _template_alone(here: Cleaned, changed: Mapping[str, Cleaned], within: bool) -> Optional[Cleaned]:
+    """The nested template as the result, where nothing else stands between inputs and outputs.
+
+    `within` another model the template may have outputs that the wrapper has not: what stands around it goes
+    on reading those that it read.  A file's own model must give what it gave, in number and order.
+    """
     result = here.topology
     models = [layer for layer in result.layers if layer.submodel is not None]
     others = [layer for layer in result.layers if layer.submodel is None and layer.class_name != "InputLayer"]
@@ -281,16 +285,18 @@ def _template_alone(here: Cleaned, changed: Mapping[str, Cleaned]) -> Optional[C
         return None
     template, submodel = models[0], models[0].submodel
     assert submodel is not None
-    if template.calls[0].inputs != result.inputs or any(key.layer != template.name for key in result.outputs):
+    call = template.calls[0]
+    if call.inputs != result.inputs or keras_config.has_arguments(call.node):
+        return None
+    if any(key.layer != template.name for key in result.outputs):
         return None
     # an output that is listed twice is one tensor: the wrapper's merges may read either
     places: Dict[TensorKey, int] = {}
-    first = {i: places.setdefault(key, i) for i, key in enumerate(submodel.outputs)}
-    wanted = [key.tensor for key in result.outputs]
-    if any(tensor not in first for tensor in wanted):
+    first = [places.setdefault(key, i) for i, key in enumerate(submodel.outputs)]
+    if any(key.tensor >= len(first) for key in result.outputs):
         return None
-    outputs = _in_order([first[tensor] for tensor in wanted], [first[i] for i in range(len(first))])
-    if outputs is None:
+    outputs = _in_order([first[key.tensor] for key in result.outputs], first)
+    if outputs is None or not (within or len(outputs) == len(first) or _joins_first_outputs(here, submodel)):
         return None
     prefix = here.origins[template.name]
     inner = changed.get(prefix[0])
@@ -299,6 +305,19 @@ def _template_alone(here: Cleaned, changed: Mapping[str, Cleaned]) -> Optional[C
     }
     alone = replace(submodel, config=keras_config.as_model_config(template.entry))
     return Cleaned(alone, origins, tuple(outputs), renamed=here.renamed)
+
+
+def _joins_first_outputs(here: Cleaned, template: Topology) -> bool:
+    """Whether the model is a wrapper that only ever joined the first outputs of its template.
+
+    Some wrappers of people's own did; the template is what they trained.  A model that was cut out of a wrapper,
+    `Model(parallel.inputs, parallel.outputs[0])`, has the same graph, but was made after the wrapper: there is an
+    automatic name between its own and the template's.
+    """
+    stem, number = _numbered(here.topology.name)
+    next_of_template = stem in ("model", "functional") and (stem, number - 1) == _numbered(template.name)
+    tensors = [key.tensor for key in here.topology.outputs]
+    return next_of_template and tensors == list(range(len(tensors)))
 
 
 def _in_order(wanted: Sequence[int], there: Sequence[int]) -> Optional[List[int]]:

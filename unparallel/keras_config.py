@@ -9,8 +9,9 @@ Layer classes are never looked up and configs never interpreted: they are carrie
 """
 
 import json
+from collections import Counter
 from dataclasses import replace
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from .errors import ConfigError
 from .model import Call, Json, Layer, TensorKey, Topology
@@ -30,6 +31,7 @@ HOSTILE = "this is no model config; do not trust this file"
 DAMAGED = "the config is damaged, or a newer Keras wrote it"
 
 Reference = Tuple[str, int, int]
+END_KEYS = ("input_layers", "output_layers")
 
 
 def parse_json(text: str, what: str) -> Json:
@@ -192,8 +194,12 @@ def _functional(entry: Dict[str, Json], name: str, layers: List[Layer]) -> Topol
     known = {layer.name: layer for layer in layers}
     config = entry["config"]
     nodes = {layer.name: _nodes(layer, name) for layer in layers}
+    for layer in layers:
+        for node in nodes[layer.name]:
+            if not isinstance(node, dict):  # in Keras 3 tensors are objects, and all else is a constant
+                _check_node(node, known, layer.name)
     read = {layer.name: [list(references(node, known)) for node in nodes[layer.name]] for layer in layers}
-    ends = {key: list(references(config.get(key), known)) for key in ("input_layers", "output_layers")}
+    ends = {key: list(_ends(config.get(key), known, f"{key} of model {name!r}")) for key in END_KEYS}
     first = _first_calls(layers, read, ends)
 
     def key(reference: Reference, where: str) -> TensorKey:
@@ -216,14 +222,25 @@ def _functional(entry: Dict[str, Json], name: str, layers: List[Layer]) -> Topol
         called.append(replace(layer, calls=tuple(calls) or (Call(()),), first_call=first[layer.name]))
     if not ends["output_layers"]:
         raise ConfigError(f"model {name!r} has no outputs", DAMAGED)
-    return Topology(
-        name,
-        str(entry["class_name"]),
-        tuple(called),
-        tuple(key(reference, "the model's input") for reference in ends["input_layers"]),
-        tuple(key(reference, "the model's output") for reference in ends["output_layers"]),
-        entry,
-    )
+    inputs = tuple(key(reference, f"input_layers of model {name!r}") for reference in ends["input_layers"])
+    outputs = tuple(key(reference, f"output_layers of model {name!r}") for reference in ends["output_layers"])
+    _check_inputs(name, called, inputs)
+    return Topology(name, str(entry["class_name"]), tuple(called), inputs, outputs, entry)
+
+
+def _check_inputs(model: str, layers: Sequence[Layer], inputs: Sequence[TensorKey]) -> None:
+    """Each InputLayer is an input of its model, once, and no input is computed by the model itself.
+
+    Keras refuses to build any other model ("Graph disconnected", "Cannot create a Model with repeated inputs").
+    """
+    counts = Counter(key.layer for key in inputs)
+    for layer in layers:
+        count = counts[layer.name]
+        if layer.class_name == "InputLayer" and count != 1:
+            problem = f"lists {layer.name!r} {count} times" if count else f"does not list {layer.name!r}"
+            raise ConfigError(f"input_layers of model {model!r} {problem}", DAMAGED)
+        if count and any(call.inputs for call in layer.calls):
+            raise ConfigError(f"input_layers of model {model!r} lists {layer.name!r}, which is computed", DAMAGED)
 
 
 def _nodes(layer: Layer, model: str) -> List[Json]:
@@ -231,6 +248,28 @@ def _nodes(layer: Layer, model: str) -> List[Json]:
     if not isinstance(nodes, list):
         raise ConfigError(f"layer {layer.name!r} of model {model!r} has no inbound_nodes", DAMAGED)
     return nodes
+
+
+def _check_node(node: Json, known: Any, layer: str) -> None:
+    """Refuse a node of Keras 1 or 2 in which something stands for a tensor and names none.
+
+    Keyword arguments, the fourth item of a reference, may hold any constant.  tf.keras 2.4 and later write
+    `["_CONSTANT_VALUE", -1, value, {}]` where a call reads a constant.
+    """
+    stack = [node]
+    while stack:
+        item = stack.pop()
+        if item is None or _as_reference(item, known) is not None:
+            continue
+        if isinstance(item, dict):
+            stack.extend(item.values())
+        elif isinstance(item, list) and not any(isinstance(part, str) for part in item):
+            stack.extend(item)
+        elif not (isinstance(item, list) and item[:2] == ["_CONSTANT_VALUE", -1]):
+            text = to_text(item)
+            raise ConfigError(
+                f"a call of layer {layer!r} reads {text[:100]}, which names no tensor of the model", DAMAGED
+            )
 
 
 def _first_calls(
@@ -257,8 +296,8 @@ def _as_reference(value: Json, known: Any) -> Optional[Reference]:
         isinstance(value, list)
         and len(value) in (3, 4)
         and isinstance(value[0], str)
-        and isinstance(value[1], int)
-        and isinstance(value[2], int)
+        and type(value[1]) is int  # not True or False
+        and type(value[2]) is int
         and value[0] in known
         and (len(value) == 3 or isinstance(value[3], dict))
     ):
@@ -271,8 +310,33 @@ def _keras_tensor(value: Json) -> Optional[List[Json]]:
     if isinstance(value, dict) and value.get("class_name") == "__keras_tensor__":
         config = value.get("config")
         history = config.get("keras_history") if isinstance(config, dict) else None
-        return history if isinstance(history, list) and len(history) == 3 else None
+        if not isinstance(history, list) or len(history) != 3:
+            raise ConfigError("a call reads a tensor without a history", DAMAGED)
+        return history
     return None
+
+
+def _ends(value: Json, known: Any, where: str) -> Iterator[Reference]:
+    """The references of `input_layers` or `output_layers`: a list of them, one alone, or nested structures (Keras 3).
+
+    Raises
+    ------
+    ConfigError
+        Something in it is no reference to a layer of this model.
+    """
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        found = _as_reference(item, known)
+        if found is not None and len(item) == 3:
+            yield found
+        elif isinstance(item, list) and not any(isinstance(part, str) for part in item):
+            stack.extend(reversed(item))
+        elif isinstance(item, dict):
+            stack.extend(reversed(list(item.values())))
+        else:
+            text = to_text(item)
+            raise ConfigError(f"{where}: {text[:100]} is not one of the model's tensors", DAMAGED)
 
 
 def references(node: Json, known: Any) -> Iterator[Reference]:
@@ -295,9 +359,6 @@ def references(node: Json, known: Any) -> Iterator[Reference]:
         elif history is not None:
             raise ConfigError(f"a call reads {history!r}, which is no layer of the model", DAMAGED)
         elif isinstance(value, list):
-            # tf.keras 2.4 writes ["_CONSTANT_VALUE", -1, value, {}] where a call reads a constant
-            if len(value) == 4 and _as_reference(value, value[:1]) is not None and value[1] >= 0:
-                raise ConfigError(f"a call reads layer {value[0]!r}, which is not there", DAMAGED)
             stack.extend(reversed(value))
         elif isinstance(value, dict):
             stack.extend(reversed(list(value.values())))
@@ -317,6 +378,20 @@ def replace_references(node: Json, known: Any, new: Callable[[Reference], Refere
     if isinstance(node, dict):
         return {key: replace_references(value, known, new) for key, value in node.items()}
     return node
+
+
+def has_arguments(node: Json) -> bool:
+    """Whether a call gives its layer more than the tensors that it lists first, such as `training=True`."""
+    if isinstance(node, dict):  # Keras 3 writes out what a model's call has by default
+        return any(value not in (None, False) for value in (node.get("kwargs") or {}).values())
+    stack = [node]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, dict) and value:
+            return True
+        if isinstance(value, list):
+            stack.extend(value)
+    return False
 
 
 def shape_of_input(layer: Layer) -> Optional[Tuple[Optional[int], ...]]:
@@ -354,12 +429,18 @@ def render(topology: Topology, old: Topology) -> Json:
     if isinstance(config, list):
         return dict(topology.config, config=entries)
     ends = {}
-    for key, tensors in (("input_layers", topology.inputs), ("output_layers", topology.outputs)):
+    for key, tensors in zip(END_KEYS, (topology.inputs, topology.outputs)):
         if key in config:
-            # Keras 3 writes a single end without a list around it
-            rows: Json = [list(reference(tensor)) for tensor in tensors]
-            ends[key] = rows[0] if _as_reference(config[key], known) and len(rows) == 1 else rows
+            ends[key] = _rendered_ends(config[key], known, [reference(tensor) for tensor in tensors])
     return dict(topology.config, config=dict(config, layers=entries, **ends))
+
+
+def _rendered_ends(old: Json, known: Any, new: Sequence[Reference]) -> Json:
+    """`input_layers` or `output_layers` in the old structure, which says how Keras 3 is to be called."""
+    if len(list(_ends(old, known, ""))) == len(new):
+        rest = iter(new)
+        return replace_references(old, known, lambda _: next(rest))
+    return [list(reference) for reference in new]
 
 
 def _with_values(entry: Dict[str, Json], values: Dict[str, Json]) -> Dict[str, Json]:

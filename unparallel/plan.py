@@ -132,6 +132,9 @@ def _from_topology(before: ModelFile, topology: Topology, options: Options) -> P
         training_config=training,
     )
     warnings = _warnings(cleaned, lost)
+    if len(topology.outputs) < len(result.outputs):
+        counts = f"{len(topology.outputs)} of the template's {len(result.outputs)} outputs"
+        warnings.append(f"the parallel model gives only the first {counts}; the template is written with all")
     misfit = _training_misfit(before, after)
     if misfit:
         after = replace(after, training_config=None, optimizer=None)
@@ -190,15 +193,25 @@ def _training_misfit(before: ModelFile, after: ModelFile) -> str:
     """Why the parallel model's training state is not one of the clean model; "" where it is."""
     if before.topology is None or after.topology is None:
         return ""
-    if len(before.topology.outputs) != len(after.topology.outputs):
-        settings = before.training_config if isinstance(before.training_config, dict) else {}
-        for name in NAMED_BY_OUTPUT:
-            if isinstance(settings.get(name), list) and len(settings[name]) == len(before.topology.outputs) > 1:
-                counts = len(before.topology.outputs), len(after.topology.outputs)
-                return f"{name} is set for {counts[0]} outputs, the template has {counts[1]}"
+    counts = len(before.topology.outputs), len(after.topology.outputs)
+    if before.training_config is not None and counts[0] != counts[1]:
+        return f"it is for {counts[0]} of the template's {counts[1]} outputs"
+    settings = before.training_config if isinstance(before.training_config, dict) else {}
+    for name in ("loss", "loss_weights"):
+        if isinstance(settings.get(name), (list, dict)) and not _fits_outputs(settings[name], before.topology):
+            return f"{name} is not set for the outputs that the model has"
     if before.optimizer is not None and _moved_groups(before, after):
         return "the clean model lists its trainable weights in another order"
     return ""
+
+
+def _fits_outputs(setting: Json, topology: Topology) -> bool:
+    """Whether a list has an entry for each output, or a dict no key that is none's (Keras refuses both to load)."""
+    if isinstance(setting, list):
+        return len(setting) == len(topology.outputs)
+    names = [key.layer for key in topology.outputs]
+    # outputs of one layer are told apart by numbers that Keras gives them, in some versions
+    return len(set(names)) < len(names) or set(setting) <= set(names)
 
 
 def _moved_groups(before: ModelFile, after: ModelFile) -> bool:
