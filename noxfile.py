@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+import zipfile
 
 import nox
 
@@ -85,11 +86,15 @@ def need(session, python, version):
         session.install(OLD_PIP)
 
 
+# `pytest` alone leaves out what is slow
+ALL_TESTS = ["-m", "", "--hypothesis-profile=full"]
+
+
 @nox.session
 def tests(session):
-    """This Python, newest dependencies."""
+    """This Python, newest dependencies, all tests; `-- tests/test_match.py` for less."""
     session.install("-e", ".[test]")
-    session.run("pytest", *session.posargs)
+    session.run("pytest", *ALL_TESTS, *session.posargs)
 
 
 @nox.session(python=PYTHON37 or False)
@@ -97,7 +102,7 @@ def oldest(session):
     """The oldest Python and dependencies that are supported."""
     need(session, PYTHON37, "3.7")
     session.install(*OLDEST, "-e", ".[test]")
-    session.run("pytest", *session.posargs)
+    session.run("pytest", *ALL_TESTS, *session.posargs)
 
 
 @nox.session
@@ -115,7 +120,9 @@ def batch_long(session):
 def _batch_tests(session, names, env):
     # named here, aiobotocore is settled before the newest botocore that moto would take, and pip finds its way
     session.install("-e", ".[test,progress,dask,remote]", "aiobotocore", "moto[server]>=5")
-    session.run("pytest", *[f"tests/jobs/test_{name}.py" for name in names], *session.posargs, env=env)
+    # one process: these tests start many themselves, and count them
+    paths = [f"tests/jobs/test_{name}.py" for name in names]
+    session.run("pytest", "-n", "0", "-m", "", *paths, *session.posargs, env=env)
 
 
 @nox.session
@@ -152,6 +159,7 @@ def wheel(session):
     shutil.rmtree(made, ignore_errors=True)
     session.run("python", "-m", "build", "--outdir", made, HERE)
     (built,) = glob.glob(os.path.join(made, "*.whl"))
+    _nothing_is_lost(session, built)
     session.run("python", "-m", "pip", "uninstall", "-y", "unparallel-keras", silent=True)
     session.install(built + "[test]")
     away = os.path.join(session.create_tmp(), "away")
@@ -167,6 +175,16 @@ def wheel(session):
         session.error(f"the tests would run on {where.strip()}, not on the wheel")
     session.run("unparallel", "--help", silent=True)
     session.run("pytest", *session.posargs)
+
+
+def _nothing_is_lost(session, wheel):
+    """Each file of the package is in the wheel: `packages.find` and `package-data` forget in silence."""
+    with zipfile.ZipFile(wheel) as archive:
+        packed = set(archive.namelist())
+    there = [path for path in glob.glob(os.path.join(HERE, "unparallel", "**"), recursive=True) if os.path.isfile(path)]
+    lost = sorted({os.path.relpath(path, HERE) for path in there if not path.endswith(".pyc")} - packed)
+    if lost:
+        session.error("not in the wheel: " + ", ".join(lost))
 
 
 @nox.session
@@ -229,7 +247,8 @@ def _run_on(session, stack, folder):
         "TF_CPP_MIN_LOG_LEVEL": "3",
         "TF_ENABLE_ONEDNN_OPTS": "0",
     }
-    session.run("pytest", "-o", "filterwarnings=ignore", "-o", "timeout=600", folder, *session.posargs, env=quiet)
+    options = ["-n", "0", "-m", "", "-o", "filterwarnings=ignore", "-o", "timeout=600"]
+    session.run("pytest", *options, folder, *session.posargs, env=quiet)
 
 
 @nox.session(python=False)

@@ -9,6 +9,7 @@ makes an example of what goes wrong as small as it can, and prints it.
 import argparse
 import copy
 import json
+import math
 import os
 import random
 import sys
@@ -134,8 +135,8 @@ def check(file, config, folder, counts):
         assert list(oracle.differences(file.gold, made)) == []
 
 
-def run(seconds, start=None, counts=None):
-    """Fuzz for a time; the first thing that goes wrong is raised.
+def run(seconds, start=None, counts=None, most=math.inf):
+    """Fuzz for a time, or for a number of inputs; the first thing that goes wrong is raised.
 
     Returns
     -------
@@ -145,14 +146,18 @@ def run(seconds, start=None, counts=None):
     counts = Counter() if counts is None else counts
     end = time.monotonic() + seconds
     number = random.randrange(2**32) if start is None else start
+
+    def goes_on():
+        return time.monotonic() < end and sum(counts.values()) < most
+
     with tempfile.TemporaryDirectory() as folder:
-        while time.monotonic() < end:
+        while goes_on():
 
             @seed(number)
             @settings(max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck))
             @given(changed())
             def attempt(pair):
-                if time.monotonic() < end:
+                if goes_on():
                     check(pair[0], pair[1], folder, counts)
 
             attempt()

@@ -11,6 +11,7 @@ import argparse
 import contextlib
 import hashlib
 import json
+import math
 import os
 import random
 import select
@@ -233,8 +234,8 @@ def seeds(folder):
         yield Seed(*pair)
 
 
-def run(seconds, seed=0, found=FOUND, most=None):
-    """Fuzz for a time.
+def run(seconds, seed=0, found=FOUND, most=math.inf):
+    """Fuzz for a time, or for a number of inputs.
 
     Returns
     -------
@@ -248,7 +249,7 @@ def run(seconds, seed=0, found=FOUND, most=None):
     try:
         files = list(seeds(folder))
         number = 0
-        while time.monotonic() < end and (most is None or number < most):
+        while time.monotonic() < end and number < most:
             chance = random.Random(f"{seed}-{number}")
             start = chance.choice(files)
             data = start.damaged(chance)

@@ -9,7 +9,7 @@ import sys
 import h5py
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import unparallel
@@ -46,7 +46,6 @@ def reachable(model):
     return model._replace(layers=model.layers[: last + 1])
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(template=chains(), replicas=st.integers(2, 5), form=st.sampled_from(["model", "weights"]))
 def test_wrapping_and_extracting_gives_the_template_back(tmp_path_factory, template, replicas, form):
     folder = tmp_path_factory.mktemp("property")
@@ -123,6 +122,7 @@ def test_training_state_is_kept_under_the_names_of_the_template(tmp_path, templa
     assert list(differences(bare, str(tmp_path / "without.h5"))) == []
 
 
+@pytest.mark.slow
 def test_lists_above_64_kib_are_split_as_keras_splits_them(tmp_path):
     layers = [tiny.entry("x", 1)]
     for i in range(700):

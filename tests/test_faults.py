@@ -103,6 +103,7 @@ class TestEveryCallFails:
             assert str(folder) in error.message
             monkeypatch.setattr(disk.os, name, real)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EDQUOT], ids=errno.errorcode.get)
     def test_write(self, monkeypatch, source, folder, number):
         self.sweep(monkeypatch, source, folder, "write", number, 25)
@@ -130,6 +131,7 @@ class TestEveryCallFails:
         monkeypatch.setattr(os, "fsync", self.broken(errno.EIO))
         fails(source, folder, "cannot write: Input/output error")
 
+    @pytest.mark.slow
     def test_a_file_that_is_given_up_is_not_synced_for_ever(self, monkeypatch, source, folder):
         monkeypatch.setattr(disk, "EARLY", 0)
         before = set(threading.enumerate())
@@ -138,6 +140,7 @@ class TestEveryCallFails:
             thread.join(5)
         assert set(threading.enumerate()) == before
 
+    @pytest.mark.slow
     def test_the_disk_has_all_of_a_file_before_it_gets_its_name(self, monkeypatch, source, folder):
         events = []
 
@@ -236,6 +239,7 @@ print("tried", tried)
 """
 
 
+@pytest.mark.slow
 @posix
 def test_a_limit_at_every_size_of_the_file(source, folder):
     ran = run(source, folder, code=SWEEP)
@@ -278,6 +282,7 @@ def small_disk(tmp_path):
     subprocess.check_call(["umount", str(place)])
 
 
+@pytest.mark.slow
 @root
 def test_a_full_file_system(source, small_disk):
     (small_disk / "clean.h5").write_bytes(OLD)
@@ -315,6 +320,7 @@ for job in (inspection, conversion):
 """
 
 
+@pytest.mark.slow
 @posix
 def test_permissions(tmp_path, source):
     for place in [tmp_path, *tmp_path.parents]:
@@ -333,6 +339,7 @@ def test_permissions(tmp_path, source):
 # -- reading ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @injected
 @pytest.mark.parametrize("words", [["-o", "clean.h5"], []])
 def test_a_disk_that_cannot_be_read(tmp_path, source, words):
@@ -358,6 +365,7 @@ def test_a_disk_that_fails_later(monkeypatch, source, folder):
     fails(source, folder, "Input/output error", FileError)
 
 
+@pytest.mark.slow
 @injected
 def test_a_disk_that_cannot_be_synced(source, folder):
     code = "import sys, unparallel.conversion, unparallel.slices\n" + inject.code("fsync", errno.EIO)
@@ -368,6 +376,7 @@ def test_a_disk_that_cannot_be_synced(source, folder):
     assert untouched(folder)
 
 
+@pytest.mark.slow
 @injected
 @pytest.mark.parametrize("number", [errno.EOPNOTSUPP, errno.ENOSYS, errno.ENOLCK, 524])
 def test_a_file_system_without_locks(tmp_path, source, number):
@@ -388,6 +397,7 @@ with h5py.File(sys.argv[1], "r+", libver=sys.argv[2]) as handle:
 """
 
 
+@pytest.mark.slow
 @posix
 def test_a_file_that_another_process_writes(tmp_path, source):
     writer = subprocess.Popen(
@@ -405,6 +415,7 @@ def test_a_file_that_another_process_writes(tmp_path, source):
     assert unparallel.convert(source, tmp_path / "clean.h5").verified
 
 
+@pytest.mark.slow
 @posix
 def test_a_file_whose_writer_crashed(tmp_path, source):
     path = str(tmp_path / "new.h5")
@@ -599,14 +610,17 @@ def large(tmp_path):
     return tiny.save(tmp_path / "large.h5", tiny.parallel(model(1200), 2))
 
 
+@pytest.mark.slow
 @posix
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_signals_at_any_moment(tmp_path, large, folder, number):
     target = folder / "clean.h5"
     unparallel.convert(large, tmp_path / "right.h5")
     right = hashlib.sha1((tmp_path / "right.h5").read_bytes()).hexdigest()
-    chance = random.Random(int(number))
-    for _ in range(int(os.environ.get("UNPARALLEL_SIGNALS", 4))):
+    attempts = int(os.environ.get("UNPARALLEL_SIGNALS", 4))
+    seed = int(os.environ.get("UNPARALLEL_SIGNALS_SEED", random.randrange(10**6)))
+    chance = random.Random(seed)
+    for _ in range(attempts):
         process = subprocess.Popen(
             [sys.executable, "-W", "ignore", "-c", FOREVER, large, str(target)],
             stdout=subprocess.PIPE,
@@ -616,7 +630,9 @@ def test_signals_at_any_moment(tmp_path, large, folder, number):
         )
         try:
             assert process.stdout.readline() == b"ready\n"
-            time.sleep(chance.random() * 0.15)
+            moment = chance.random() * 0.15
+            print(f"{signal.Signals(number).name} after {moment * 1000:.3f} ms, seed {seed}, of {attempts} attempts")
+            time.sleep(moment)
             process.send_signal(number)
             _, said = process.communicate(timeout=20)
         finally:

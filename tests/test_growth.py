@@ -8,6 +8,8 @@ import unparallel
 
 from . import tiny
 
+pytestmark = pytest.mark.slow
+
 
 def chain(count):
     layers = [tiny.entry("in", 3)]

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from unparallel import keras_config, match
@@ -347,7 +347,6 @@ def broken(draw):
     return layers + [tiny.merge("out", ends, axis)]
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(layers=broken())
 def test_no_broken_wrapper_is_ever_extracted(layers):
     cleaned = clean_topology(parsed(layers))
@@ -378,7 +377,6 @@ def single(draw):
     return layers, ends[-1]
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(model=single())
 def test_no_single_model_is_ever_extracted(model):
     layers, end = model

@@ -515,6 +515,7 @@ BOMBS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("change", "says"), BOMBS, ids=[change.__name__ for change, _ in BOMBS])
 def test_bombs_cost_little(tmp_path, source, change, says):
     with h5py.File(source, "r+") as handle:
@@ -587,6 +588,7 @@ def one_large_kernel(path, units, make):
         make(group)
 
 
+@pytest.mark.slow
 def test_honest_compression_of_a_thousand_to_one_works(tmp_path):
     zeros = np.zeros((6000, 6000), "float32")
     zeros[5999, 5999] = 1
@@ -622,6 +624,7 @@ def sparse_model(path, megabytes):
     one_large_kernel(path, 2000, holes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("megabytes", [200, 3000])
 def test_peak_memory_of_an_honest_file(tmp_path, megabytes):
     if megabytes > 1000 and not os.environ.get("UNPARALLEL_SLOW"):

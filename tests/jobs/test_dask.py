@@ -12,6 +12,8 @@ import pytest
 
 from .. import trees
 
+pytestmark = pytest.mark.slow
+
 if importlib.util.find_spec("distributed") is None:  # importing it here would cost seconds and many warnings
     pytest.skip("dask.distributed is not installed", allow_module_level=True)
 

@@ -24,6 +24,7 @@ def has(*names):
     return all(importlib.util.find_spec(name) for name in names)
 
 
+pytestmark = pytest.mark.slow
 needs_s3 = pytest.mark.skipif(not has("fsspec", "s3fs", "moto", "flask"), reason="needs moto's server and s3fs")
 needs_fsspec = pytest.mark.skipif(not has("fsspec"), reason="needs fsspec")
 

@@ -24,6 +24,7 @@ from ..same import differences
 
 # the nox session `batch` sets it: a tree of a thousand files, twenty kills
 LONG = bool(os.environ.get("UNPARALLEL_LONG"))
+pytestmark = pytest.mark.slow
 posix = pytest.mark.skipif(os.name != "posix", reason="needs signals")
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs Linux")
 

@@ -14,6 +14,7 @@ from unparallel.jobs import worker
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 MB = 10**6
+pytestmark = pytest.mark.slow
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
 
 

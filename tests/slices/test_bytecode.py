@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from unparallel.errors import BytecodeError
@@ -312,7 +312,6 @@ def test_extended_operands():
 SAMPLES = [data_of(version, name) for version in VERSIONS for name in ("cut_with_shapes", "cut_comprehension")]
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     st.sampled_from(SAMPLES),
     st.lists(st.tuples(st.integers(0, 2000), st.integers(0, 255)), min_size=1, max_size=6),
@@ -331,7 +330,6 @@ def test_mutated_bytes_read_or_are_refused(data, changes, cut):
         assert all(version in DIALECTS for version in versions(code))
 
 
-@settings(max_examples=80, deadline=None)
 @given(st.binary(max_size=200))
 def test_random_bytes_are_refused(data):
     for start in (b"c", b"\xe3", b""):
@@ -339,7 +337,6 @@ def test_random_bytes_are_refused(data):
             read_bytes(start + data)
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.text(max_size=100))
 def test_random_text_is_refused(text):
     with pytest.raises(BytecodeError):

@@ -6,7 +6,7 @@ import marshal
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from unparallel.model import Call, Layer, TensorKey
@@ -323,7 +323,6 @@ def expressions():
     )
 
 
-@settings(max_examples=150, deadline=None)
 @given(expressions(), expressions(), st.integers(0, 3), st.sampled_from(["", "[1:]", "[:5]", "[2:n]"]))
 def test_random_slices_are_right_or_unknown(low, high, k, again):
     source = f"def f(x, k):\n    n = K.shape(x)[0]\n    return x[{low}:{high}]{again}\n"
@@ -337,7 +336,6 @@ def test_random_slices_are_right_or_unknown(low, high, k, again):
         assert numbers(found, n) == expected.rows
 
 
-@settings(max_examples=150, deadline=None)
 @given(expressions(), expressions())
 def test_sizes_are_exact(left, right):
     try:
@@ -361,7 +359,6 @@ def size_of(text):
     return found[1] if isinstance(found[1], Size) else Size.constant(found[1])
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     st.sampled_from([(version, name) for version in VERSIONS for name in ("cut_with_shapes", "cut_last_takes_rest")]),
     st.lists(st.tuples(st.integers(30, 400), st.integers(0, 255)), min_size=1, max_size=3),
@@ -386,7 +383,6 @@ KEYS = "function arguments axis mode node_def constants op input attr config sta
 keys = st.sampled_from(KEYS.split(" "))
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     st.sampled_from(sorted(layers._LAYERS)),
     st.dictionaries(keys, st.one_of(json_values, st.dictionaries(keys, json_values, max_size=4)), max_size=5),

@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from unparallel.errors import AmbiguousWeightsError, NeedsArchitectureError, UnparallelError, WeightsError
@@ -410,7 +410,6 @@ def flat(made):
     return [weight for half in (0, 1) for pair in pairs for weight in pair[half]]
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 10**9), naming=st.sampled_from(sorted(NAMINGS)))
 def test_any_model_is_dealt_right_or_refused(seed, naming):
     made = made_model(random.Random(seed), naming)
@@ -421,7 +420,6 @@ def test_any_model_is_dealt_right_or_refused(seed, naming):
         assert naming in ("anew", "strange")  # good names leave no doubt
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 10**9), naming=st.sampled_from(["own", "copies", "scoped", "anew"]))
 def test_other_flags_than_the_file_has_are_right_or_refused(seed, naming):
     draw = random.Random(seed)
@@ -443,7 +441,6 @@ def reflagged(it, draw):
     return layer(**dict(it.config, class_name=it.class_name, trainable=draw.random() < 0.6))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 10**9), damage=st.sampled_from(["swap", "lose", "add"]))
 def test_damaged_lists_are_right_or_refused(seed, damage):
     draw = random.Random(seed)
@@ -532,7 +529,6 @@ def test_names_alone_check_shapes(weights):
         split_by_names(refs(weights))
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 10**9))
 def test_names_alone_are_right_or_refused_for_numbered_chains(seed):
     """Layers one after another, named as Keras names them, with any of them frozen."""

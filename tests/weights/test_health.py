@@ -324,6 +324,7 @@ def test_the_command_is_strict(tmp_path, source, capsys):
     assert main([save(tmp_path / "sound.h5"), "--strict"]) == 0
 
 
+@pytest.mark.slow
 def test_many_files_with_reset(tmp_path):
     (tmp_path / "runs").mkdir()
     save(tmp_path / "runs" / "a.h5", moving_mean=[(0, NAN)])
