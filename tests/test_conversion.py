@@ -160,7 +160,7 @@ class TestRefusals:
         (tmp_path / "clean.h5").write_bytes(b"mine")
         with pytest.raises(TargetExistsError, match="clean.h5: exists") as caught:
             unparallel.convert(parallel_file, tmp_path / "clean.h5")
-        assert caught.value.hint == "--overwrite replaces it"
+        assert caught.value.hint == "--overwrite (overwrite=True) replaces it"
         assert (tmp_path / "clean.h5").read_bytes() == b"mine"
         unparallel.convert(parallel_file, tmp_path / "clean.h5", overwrite=True)
         assert (tmp_path / "clean.h5").read_bytes()[:4] == b"\x89HDF"
@@ -172,7 +172,7 @@ class TestRefusals:
                 unparallel.convert(parallel_file, target, overwrite=True)
 
     def test_a_missing_folder(self, tmp_path, parallel_file):
-        with pytest.raises(FileError, match="there is no folder"):
+        with pytest.raises(FileError, match="does not exist"):
             unparallel.convert(parallel_file, tmp_path / "nowhere" / "clean.h5")
 
     @pytest.mark.parametrize(

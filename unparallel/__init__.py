@@ -16,12 +16,14 @@ if TYPE_CHECKING:
     from .live.batches import full_batches
     from .live.checkpoint import TemplateCheckpoint, load_template, save_template
     from .live.template import extract_template
+    from .options import ConvertOptions
     from .results import Conversion, Inspection
 
 _HOMES = {
     "AlreadySingleError": "errors",
-    "Conversion": "conversion",
-    "Inspection": "conversion",
+    "Conversion": "results",
+    "ConvertOptions": "options",
+    "Inspection": "results",
     "NotParallelError": "errors",
     "Outcome": "jobs.outcome",
     "TemplateCheckpoint": "live.checkpoint",
@@ -39,6 +41,7 @@ _HOMES = {
 __all__ = [
     "AlreadySingleError",
     "Conversion",
+    "ConvertOptions",
     "Inspection",
     "NotParallelError",
     "Outcome",

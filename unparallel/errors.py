@@ -4,7 +4,10 @@ A message names the offender (file, layer, weight); the hint is the remedy, one 
 All of them survive pickling, since a batch hands them from one process to another.
 """
 
-from typing import Any, Optional, Tuple
+import contextlib
+import errno
+import os
+from typing import Any, Iterator, Optional, Tuple
 
 LONGEST_MESSAGE = 2000
 
@@ -17,40 +20,53 @@ def _shortened(message: str) -> str:
 
 
 class UnparallelError(Exception):
-    """What this package raises for bad input; `hint` says what to do next.
+    """What this package raises for bad input; `str()` gives `path: message`.
 
     Parameters
     ----------
     message : str
-        One line: what is wrong, and where.
+        One line: what is wrong.
     hint : str, optional
         One line: what the user can do about it.
+    path : str, optional
+        The file that it is about, as the user named it; "" where it is about none, or about one that the caller knows.
     """
 
     exit_code = 1
-    # whether the message begins with a file's name
-    placed = False
 
-    def __init__(self, message: str = "", hint: str = "") -> None:
+    def __init__(self, message: str = "", hint: str = "", path: str = "") -> None:
         message = _shortened(message)
         super().__init__(message)
         self.message = message
         self.hint = hint
+        self.path = path
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}" if self.path else self.message
 
     def __reduce__(self) -> Tuple[Any, ...]:
-        return (type(self), (self.message, self.hint))
+        return (type(self), (self.message, self.hint, self.path))
 
-    def about(self, source: object) -> "UnparallelError":
-        """The same error with the file that it is about in front of its message."""
-        if self.placed or str(source) in self.message:
-            return self
-        placed = type(self)(f"{source}: {self.message}", self.hint)
-        placed.placed = True
-        return placed
+    def about(self, path: str) -> "UnparallelError":
+        """The same error, which is about that file unless it is about another one already."""
+        self.path = self.path or path
+        return self
 
 
 class FileError(UnparallelError):
     """A file cannot be opened, read or written."""
+
+
+class MissingFileError(FileError, FileNotFoundError):
+    """There is no file of that name."""
+
+    errno = errno.ENOENT
+
+
+class AccessDeniedError(FileError, PermissionError):
+    """The system's permissions forbid it."""
+
+    errno = errno.EACCES
 
 
 class NotKerasError(FileError):
@@ -59,6 +75,16 @@ class NotKerasError(FileError):
 
 class WriteError(FileError):
     """The target cannot be written; what was there before is there still."""
+
+
+class WriteDeniedError(WriteError, AccessDeniedError):
+    """The system's permissions forbid to write the target."""
+
+
+class MissingFolderError(WriteError, FileNotFoundError):
+    """The folder of the target does not exist."""
+
+    errno = errno.ENOENT
 
 
 class HostileFileError(FileError):
@@ -74,7 +100,7 @@ class WeightsError(UnparallelError):
 
 
 class AmbiguousWeightsError(WeightsError):
-    """The weights can be dealt out to the layers in more than one way."""
+    """More than one assignment of the weights to the layers fits."""
 
 
 class NeedsArchitectureError(UnparallelError):
@@ -99,8 +125,10 @@ class NonFiniteError(UnparallelError):
     """Weights hold NaN or Inf, and the user wants none such."""
 
 
-class TargetExistsError(FileError):
+class TargetExistsError(FileError, FileExistsError):
     """The target is there already, and was not to be replaced."""
+
+    errno = errno.EEXIST
 
 
 class BytecodeError(UnparallelError):
@@ -117,3 +145,27 @@ class UnparallelWarning(UserWarning):
     def __init__(self, message: str = "", hint: Optional[str] = None) -> None:
         super().__init__(message)
         self.hint = hint
+
+
+@contextlib.contextmanager
+def about(path: str) -> Iterator[None]:
+    """Tell the errors that pass which file they are about; what a stranger's file ran into is one of ours."""
+    try:
+        yield
+    except UnparallelError as error:
+        error.about(path)
+        raise
+    except RecursionError as error:
+        raise UnparallelError("the config is nested too deeply", "do not trust this file", path) from error
+    except MemoryError as error:
+        raise UnparallelError("needs more memory than there is", "do not trust this file", path) from error
+
+
+def unreadable(error: BaseException, hint: str = "check the path and its permissions") -> FileError:
+    """The error for a path that the system does not open (a `ValueError`: it holds a NUL)."""
+    number = getattr(error, "errno", None)
+    if number == errno.ENOENT:
+        return MissingFileError(os.strerror(number), hint)
+    if number in (errno.EACCES, errno.EPERM):
+        return AccessDeniedError(os.strerror(number), hint)
+    return FileError(os.strerror(number) if number else str(error), hint)

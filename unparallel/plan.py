@@ -6,27 +6,18 @@ no doubt; an architecture of the parallel model makes it a full file.
 
 import contextlib
 from dataclasses import dataclass, replace
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Tuple
 
 from . import keras_config, match
 from .errors import AlreadySingleError, ConfigError, NeedsArchitectureError, NotParallelError, WeightsError
 from .extract import Cleaned, Placed, clean, deal
 from .model import Json, Layer, LayerWeights, ModelFile, Topology, saved_layers
+from .options import ConvertOptions
 from .weights.assignment import is_weightless, split
 from .weights.names import ASSUMPTION, split_by_names
 
 ARCHITECTURE = "--architecture FILE (to_json() of the template or of the parallel model) settles it"
 NAMED_BY_OUTPUT = ("loss", "metrics", "weighted_metrics", "loss_weights", "sample_weight_mode")
-
-
-@dataclass(frozen=True)
-class Options:
-    """What the user asked for; the command's flags and `convert()`'s keywords."""
-
-    optimizer: bool = True
-    weights_only: bool = False
-    trust_slices: bool = False
-    architecture: Optional[Json] = None
 
 
 @dataclass(frozen=True)
@@ -56,7 +47,7 @@ class Plan:
     notes: Tuple[str, ...] = ()
 
 
-def make_plan(before: ModelFile, options: Options) -> Plan:
+def make_plan(before: ModelFile, options: ConvertOptions) -> Plan:
     """Decide what the clean file is to be.
 
     Raises
@@ -109,7 +100,7 @@ def _inside_layers(topology: Topology, trust_slices: bool) -> Iterator[match.Nea
                 yield match.NearMiss(f"layer {layer.name!r} wraps a parallel model, which is not undone there", 0)
 
 
-def _from_topology(before: ModelFile, topology: Topology, options: Options) -> Plan:
+def _from_topology(before: ModelFile, topology: Topology, options: ConvertOptions) -> Plan:
     """The plan for a file whose whole graph is known."""
     empty = {group.layer for group in before.weights if not group.weights}
     cleaned = clean_topology(topology, empty, options.trust_slices)
@@ -286,7 +277,7 @@ def _code_versions(config: Json) -> Iterator[str]:
 # -- weights files
 
 
-def _from_architecture(before: ModelFile, options: Options) -> Plan:
+def _from_architecture(before: ModelFile, options: ConvertOptions) -> Plan:
     """The plan for a weights file with the architecture of its template, or of its parallel model."""
     topology = _bare(keras_config.parse(options.architecture))
     cleaned = clean_topology(topology, trust_slices=options.trust_slices)

@@ -81,7 +81,7 @@ def _weights_file(source: Source) -> ModelFile:
     )
 
 
-def strays(source: Source, model: ModelFile) -> Tuple[str, ...]:
+def unknown_objects(source: Source, model: ModelFile) -> Tuple[str, ...]:
     """What lies at the root of a file and is not Keras' own: it is no part of the model."""
     if model.form == "model":
         ours = {MODEL_WEIGHTS, OPTIMIZER_WEIGHTS}

@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 from typing import Optional, Tuple
 
-from .health_check import WeightCheck
 from .model import ModelFile, element_count
 from .plan import Plan
-from .weights.health import NonFinite
+from .weights.health import HealthCheck, NonFinite
 
 
 @dataclass(frozen=True)
@@ -190,11 +189,11 @@ def _optimizer_name(model: ModelFile) -> Optional[str]:
     return str(optimizer.get("class_name")) if isinstance(optimizer, dict) else None
 
 
-def conversion(source: str, target: str, plan: Plan, check: WeightCheck, size: int, verified: bool) -> Conversion:
+def conversion(target: str, plan: Plan, check: HealthCheck, sizes: Tuple[int, int], verified: bool) -> Conversion:
     """The facts of a conversion that was carried out."""
     after = plan.after
     return Conversion(
-        source,
+        plan.before.source,
         target,
         after.form,
         after.keras_version,
@@ -206,18 +205,18 @@ def conversion(source: str, target: str, plan: Plan, check: WeightCheck, size: i
         _optimizer_name(after),
         plan.renamed,
         plan.dropped,
-        check.broken,
+        check.non_finite,
         plan.warnings + check.warnings,
         plan.notes,
-        check.source.stored_size(),
-        size,
+        sizes[0],
+        sizes[1],
         verified,
         check.reset,
     )
 
 
 def inspection(
-    before: ModelFile, plan: Optional[Plan], verdict: Tuple[str, str, str], check: WeightCheck, size: int
+    before: ModelFile, plan: Optional[Plan], verdict: Tuple[str, str, str], check: HealthCheck, size: int
 ) -> Inspection:
     """The facts of a file and of what a conversion would do."""
     model = plan.after if plan is not None else before
@@ -240,7 +239,7 @@ def inspection(
         state,
         size,
         size - (before.size - model.size),
-        check.broken,
+        check.non_finite,
         (plan.warnings if plan is not None else ()) + check.warnings,
         plan.notes if plan is not None else (),
     )

@@ -1,50 +1,30 @@
 """Reopens a written file and proves it equal to its source, weight by weight; looks for NaN and Inf on the way."""
 
-from dataclasses import dataclass, field
+import contextlib
+from functools import partial
 from itertools import zip_longest
-from typing import Dict, Mapping, Optional, Tuple
-
-import numpy as np
+from typing import Any, Callable, Iterator, Optional, Tuple
 
 from . import keras_config
-from .errors import VerificationError
-from .hdf5 import Source, library_versions
-from .model import LayerWeights, ModelFile, WeightRef, element_count
+from .arrays import ArraySource
+from .errors import UnparallelError, VerificationError
+from .hdf5 import Source, library_versions, open_source
+from .model import LayerWeights, ModelFile
+from .plan import Plan
 from .reader import OPTIMIZER_WEIGHTS, read
-from .weights.health import NonFinite, mended
+from .weights.health import HealthCheck, mended
 
 RETRY = "please report this, with what `unparallel --version` prints, and HDF5 {}".format(library_versions()["hdf5"])
 
 
-@dataclass
-class Health:
-    """What a scan of the weights has found so far, by path."""
-
-    found: Dict[str, NonFinite] = field(default_factory=dict)
-    scanned: int = 0
-
-    def see(self, layer: str, ref: WeightRef, block: bytes, code: str = "") -> None:
-        """Count NaN and Inf in one block of a weight's elements; `code` tells the byte order."""
-        dtype = np.dtype(code or ref.dtype)
-        self.scanned += len(block)
-        if dtype.kind not in "fc":
-            return
-        values = np.frombuffer(block, dtype)
-        # one cheap pass tells almost always: a sum that overflows is looked at again, element by element
-        if np.isfinite(values).all():
-            return
-        nan, inf = int(np.isnan(values).sum()), int(np.isinf(values).sum())
-        known = self.found.get(ref.path, NonFinite(layer, ref.name, 0, 0, 0))
-        size = element_count(ref.shape)
-        self.found[ref.path] = NonFinite(layer, ref.name, known.nan + nan, known.inf + inf, size)
-
-    @property
-    def broken(self) -> Tuple[NonFinite, ...]:
-        """Weights with NaN or Inf, in the order of the file."""
-        return tuple(self.found.values())
+# What must be in a written file as it was meant, by the file's form.
+_FACTS = {
+    "model": ("form", "keras_version", "backend", "training_config"),
+    "weights": ("form", "keras_version", "backend"),
+}
 
 
-def scan(source: Source, weights: Tuple[LayerWeights, ...], health: Health) -> None:
+def scan(source: ArraySource, weights: Tuple[LayerWeights, ...], health: HealthCheck) -> None:
     """Read every weight once, in bounded memory, and count what is not finite."""
     for group in weights:
         for ref in group.weights:
@@ -52,39 +32,57 @@ def scan(source: Source, weights: Tuple[LayerWeights, ...], health: Health) -> N
                 health.see(group.layer, ref, block, source.arrays[ref.path].code)
 
 
-def compare(
-    source: Source,
-    made: Source,
-    model: ModelFile,
-    health: Optional[Health] = None,
-    repairs: Optional[Mapping[str, float]] = None,
-) -> None:
+def compare_file(source: ArraySource, path: str, plan: Plan, health: HealthCheck) -> None:
+    """Prove that the HDF5 file at `path` is what was planned: see `compare`."""
+    with contextlib.ExitStack() as stack:
+        with _reading_again():
+            made = stack.enter_context(open_source(path))
+        compare(source, made, plan.after, health)
+
+
+@contextlib.contextmanager
+def _reading_again() -> Iterator[None]:
+    """What is wrong with the written file is no fault of the source."""
+    try:
+        yield
+    except UnparallelError as error:
+        raise VerificationError(f"cannot read again what was written: {error.message}", error.hint) from error
+
+
+def _again(blocks: Iterator[Any]) -> Iterator[Any]:
+    with _reading_again():
+        yield from blocks
+
+
+def compare(source: ArraySource, made: Source, model: ModelFile, health: HealthCheck) -> None:
     """Prove that a written file is the one that was meant.
 
     Parameters
     ----------
-    source, made : Source
-        The file that holds the weights, and the written one.
+    source, made
+        What holds the weights, and the written file.
     model : ModelFile
         What was to be written.
-    health : Health, optional
-        Sees each block of the weights as it passes.
-    repairs : mapping of str to float, optional
-        For weights that were not to be copied as they are, by path: what stands in place of NaN and Inf.
+    health : HealthCheck
+        Sees each block of the weights as it passes, where that is wanted, and tells what was not to be copied as it is.
 
     Raises
     ------
     VerificationError
         Anything differs; the message names it.
     """
-    written = read(made, model.topology)
+    with _reading_again():
+        written = read(made, model.topology)
+    repairs = health.repairs
     _compare_structure(model, written)
     for group, new in zip(model.weights, written.weights):
         for ref, copied in zip(group.weights, new.weights):
             if source.arrays[ref.path].code != made.arrays[copied.path].code:
                 raise VerificationError(f"{ref.path} has another type now", RETRY)
-            neutral = (repairs or {}).get(ref.path)
-            _compare_bytes(source, made, (ref.path, copied.path), (group.layer, ref), health, neutral)
+            see = partial(health.see, group.layer, ref) if health.wanted else None
+            _compare_bytes(source, made, (ref.path, copied.path), see, repairs.get(ref.path))
+    if model.optimizer is None and written.optimizer is not None:
+        raise VerificationError("it holds an optimizer's state", RETRY)
     if model.optimizer is not None and model.form == "model":
         names = [
             file.names(path, "weight_names")
@@ -101,8 +99,8 @@ def compare(
 
 def _compare_structure(model: ModelFile, written: ModelFile) -> None:
     """Configs, layers, weight names, shapes and types are what they were meant to be."""
-    for what in ("form", "keras_version", "backend", "training_config"):
-        if getattr(written, what) != getattr(model, what) and not (model.form == "weights" and what[0] == "t"):
+    for what in _FACTS[model.form]:
+        if getattr(written, what) != getattr(model, what):
             raise VerificationError(f"{what} is not what was written", RETRY)
     if model.form == "model" and written.topology is not model.topology:
         assert model.topology is not None
@@ -118,27 +116,27 @@ def _compare_structure(model: ModelFile, written: ModelFile) -> None:
 
 
 def _compare_bytes(
-    source: Source,
+    source: ArraySource,
     made: Source,
     places: Tuple[str, str],
-    weight: Optional[Tuple[str, WeightRef]] = None,
-    health: Optional[Health] = None,
+    see: Optional[Callable[[bytes, str], None]] = None,
     neutral: Optional[float] = None,
 ) -> None:
-    """Compare an array (`places`: its paths before and after), and show its blocks to `health`."""
+    """Compare an array (`places`: its paths before and after), and show its blocks to `see`."""
     code = source.arrays[places[0]].code
     packed = source.packed(places[0]) if neutral is None and source.arrays[places[0]].offset is None else None
     if packed is not None:
-        # what is unpacked for `health` comes from the source; equal chunks need not be unpacked once more
-        if health is not None and weight is not None:
+        # what is unpacked to be seen comes from the source; equal chunks need not be unpacked once more
+        if see is not None:
             for block in source.blocks(places[0]):
-                health.see(weight[0], weight[1], block, code)
-        if any(before != after for before, after in zip_longest(packed, made.packed(places[1], ours=True) or ())):
+                see(block, code)
+        again = _again(made.packed(places[1], ours=True) or iter(()))
+        if any(before != after for before, after in zip_longest(packed, again)):
             raise VerificationError(f"{places[0]} was not copied faithfully", RETRY)
         return
-    for block, copied in zip_longest(source.blocks(places[0]), made.blocks(places[1])):
-        if health is not None and weight is not None and block is not None:
-            health.see(weight[0], weight[1], block, code)
+    for block, copied in zip_longest(source.blocks(places[0]), _again(made.blocks(places[1]))):
+        if see is not None and block is not None:
+            see(block, code)
         if neutral is not None and block is not None:
             block = mended(block, code, neutral)
         if block != copied:

@@ -3,9 +3,20 @@
 from typing import Mapping, Optional, Tuple
 
 from . import keras_config
-from .hdf5 import Target
+from .arrays import ArraySource
+from .atomic import AtomicFile
+from .hdf5 import Source, Target, new_file
 from .model import ModelFile, is_tf_keras, version_of
+from .plan import Plan
 from .reader import MODEL_WEIGHTS, OPTIMIZER_WEIGHTS
+from .weights.health import HealthCheck
+
+
+def write_file(source: ArraySource, plan: Plan, health: HealthCheck, out: AtomicFile) -> None:
+    """Write an HDF5 file with the arrays of `source`, NaN and Inf replaced as `health` says."""
+    assert isinstance(source, Source)
+    with new_file(out, source) as target:
+        write(plan.after, target, health.repairs)
 
 
 def write(model: ModelFile, target: Target, repairs: Optional[Mapping[str, float]] = None) -> None:

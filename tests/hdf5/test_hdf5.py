@@ -1,3 +1,4 @@
+import contextlib
 import os
 
 import h5py
@@ -5,6 +6,7 @@ import numpy as np
 import pytest
 
 from unparallel import hdf5
+from unparallel.atomic import AtomicFile
 from unparallel.errors import FileError, HostileFileError, NotKerasError
 
 
@@ -164,11 +166,19 @@ def test_the_new_file_follows_the_umask(path, tmp_path):
         pass
     old = os.umask(0o027)
     try:
-        with hdf5.open_source(path) as source, hdf5.new_file(str(tmp_path / "new.h5"), source):
-            pass
+        with hdf5.open_source(path) as source, AtomicFile(str(tmp_path / "new.h5")) as out:
+            with hdf5.new_file(out, source):
+                pass
+            out.commit()
     finally:
         os.umask(old)
     assert os.stat(str(tmp_path / "new.h5")).st_mode & 0o777 == 0o640
+
+
+@contextlib.contextmanager
+def new_file(folder, source):
+    with AtomicFile(str(folder / "new.h5")) as out, hdf5.new_file(out, source) as target:
+        yield target
 
 
 @pytest.mark.parametrize(("length", "least"), [(20, 2**20), (200_000, 10 * 200_000)])
@@ -179,7 +189,7 @@ def test_the_names_of_a_group_fit_into_memory_and_little_else_is_kept(path, tmp_
         handle.attrs["model_config"] = "x" * 2**22  # a large piece too, but looked at once
         for name in names:
             handle.create_group(name)
-    with hdf5.open_source(path) as source, hdf5.new_file(str(tmp_path / "new.h5"), source) as target:
+    with hdf5.open_source(path) as source, new_file(tmp_path, source) as target:
         target.copy_attribute("/", "/", "model_config")
         for name in names:
             assert not source.has_attribute(name, "weight_names")
@@ -191,7 +201,7 @@ def test_the_names_of_a_group_fit_into_memory_and_little_else_is_kept(path, tmp_
 def test_little_is_kept_from_the_start(path, tmp_path):
     with h5py.File(path, "w") as handle:
         assert handle.id.get_mdc_size()[0] > 2**20  # by itself HDF5 begins with more
-    with hdf5.open_source(path) as source, hdf5.new_file(str(tmp_path / "new.h5"), source) as target:
+    with hdf5.open_source(path) as source, new_file(tmp_path, source) as target:
         assert [handle.id.get_mdc_size()[0] for handle in (source.handle, target.handle)] == [2**20, 2**20]
 
 

@@ -18,6 +18,7 @@ from unparallel.errors import FileError
 from unparallel.jobs import run, sources
 from unparallel.jobs.outcome import Outcome, Report
 from unparallel.jobs.run import convert_many
+from unparallel.options import ConvertOptions
 
 from .. import trees
 from ..same import differences
@@ -270,7 +271,7 @@ def test_a_strangers_file_is_not_replaced(tmp_path):
     outcomes, statuses = converted(tmp_path)
     assert statuses == {"a.h5": "refused", "b.h5": "refused"}
     assert "exists, and is not what this file gives" in outcomes["a.h5"].reason
-    assert outcomes["a.h5"].hint == "--overwrite replaces it"
+    assert outcomes["a.h5"].hint == "--overwrite (overwrite=True) replaces it"
     assert trees.contents(tmp_path / "clean") == before
     assert converted(tmp_path, overwrite=True)[1] == {"a.h5": "converted", "b.h5": "converted"}
 
@@ -317,14 +318,14 @@ def test_a_file_that_is_no_report_is_kept(tmp_path):
     trees.parallel(tmp_path / "a.h5")
     for text in ("{}", "[1]", "no", '{"format": 99}', '{"format": 1, "outcomes": [{"odd": 1}]}'):
         (tmp_path / "r.json").write_text(text)
-        with pytest.raises(FileError, match="is no report that can be read"):
+        with pytest.raises(FileError, match="is not a report that can be read"):
             convert_many(tmp_path / "a.h5", tmp_path / "clean", report=tmp_path / "r.json")
         assert (tmp_path / "r.json").read_text() == text
 
 
 def test_a_report_that_cannot_be_written_stops_before_the_work(tmp_path):
     trees.parallel(tmp_path / "a.h5")
-    with pytest.raises(FileError, match="No such file or directory"):
+    with pytest.raises(FileError, match="does not exist"):
         next(convert_many(tmp_path / "a.h5", tmp_path / "clean", report=tmp_path / "no" / "r.json"))
     assert not (tmp_path / "clean").exists()
 
@@ -612,6 +613,6 @@ def test_dask_that_is_not_there_is_told(tmp_path, monkeypatch, capsys):
 def test_the_parent_process_needs_no_job_to_be_its_own(tmp_path):
     """A job that reaches a worker is plain data: what an executor pickles."""
     trees.parallel(tmp_path / "runs" / "a.h5")
-    prepared = run.Batch(tmp_path / "runs", tmp_path / "clean")
+    prepared = run.Batch(tmp_path / "runs", tmp_path / "clean", ConvertOptions())
     assert prepared.total == 1
     assert pickle.loads(pickle.dumps(prepared.jobs)) == prepared.jobs

@@ -218,7 +218,7 @@ def test_a_checkpoint_looks_for_the_template_at_once():
     [
         ("", {}, "is a folder"),
         ("there.h5", {"overwrite": False}, "exists"),
-        ("away/x.h5", {}, "there is no folder"),
+        ("away/x.h5", {}, "does not exist"),
     ],
 )
 def test_targets_that_cannot_be(tmp_path, name, options, message):

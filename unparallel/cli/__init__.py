@@ -4,8 +4,10 @@ import argparse
 import gc
 import os
 import sys
-from typing import List, Optional, Sequence
+from dataclasses import Field, fields
+from typing import Any, List, Optional, Sequence
 
+from ..options import ConvertOptions, path_text
 from . import many
 from .report import conversion_lines, inspection_lines, print_json, print_versions, say, warn
 from .signals import Stopped, signals
@@ -39,34 +41,24 @@ def _parser() -> argparse.ArgumentParser:
         "sources", metavar="SOURCE", nargs="*", help="the .h5 file of a parallel model, or of its weights; or many"
     )
     parser.add_argument("-o", "--output", metavar="TARGET", help="the file to write; the folder for many")
-    parser.add_argument(
-        "--architecture",
-        metavar="FILE",
-        help="for a weights file: to_json() of the template or of the parallel model, or a full .h5 file of it",
-    )
-    parser.add_argument("--no-optimizer", action="store_true", help="leave out the training state")
-    parser.add_argument("--weights-only", action="store_true", help="write what template.save_weights() writes")
+    for item in fields(ConvertOptions):
+        _add_option(parser, item)
     parser.add_argument("--overwrite", action="store_true", help="replace TARGET if it exists")
-    parser.add_argument("--no-verify", action="store_true", help="do not compare the written weights with the source")
-    parser.add_argument("--no-scan", action="store_true", help="do not look for NaN and Inf in the weights")
-    parser.add_argument(
-        "--strict", action="store_true", help="refuse weights with NaN or Inf; of many files, exit with 1 for warnings"
-    )
-    parser.add_argument(
-        "--reset-batchnorm",
-        action="store_true",
-        help="where moving statistics of BatchNormalization are NaN or Inf, write neutral ones (mean 0, variance 1)",
-    )
-    parser.add_argument(
-        "--trust-slices",
-        action="store_true",
-        help="accept layers that look like slices of the batch and whose code is not known",
-    )
     parser.add_argument("--json", action="store_true", help="print the facts as JSON")
     parser.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
     parser.add_argument("--version", action="store_true", help="print the versions and exit")
     many.add_arguments(parser)
     return parser
+
+
+def _add_option(parser: argparse.ArgumentParser, item: "Field[Any]") -> None:
+    """The flag of a field of `ConvertOptions`."""
+    words = dict(item.metadata["argparse"])
+    if isinstance(item.default, bool):
+        words["action"] = "store_false" if item.default else "store_true"
+    parser.add_argument(
+        item.metadata["flag"], dest=item.name, default=item.default, help=item.metadata["help"], **words
+    )
 
 
 def _parsed(words: List[str]) -> argparse.Namespace:
@@ -147,13 +139,10 @@ def _bound_memory() -> None:
 
 
 def _convert(options: argparse.Namespace) -> int:
-    from ..conversion import convert
+    from ..conversion import run
 
-    done = convert(
-        options.source,
-        options.output,
-        overwrite=options.overwrite,
-        **many.conversion_options(options),
+    done = run(
+        path_text(options.source), path_text(options.output), ConvertOptions.of(vars(options)), options.overwrite
     )
     if options.json:
         print_json(done)
@@ -170,7 +159,7 @@ def _inspect(options: argparse.Namespace) -> int:
         options.source,
         architecture=options.architecture,
         trust_slices=options.trust_slices,
-        scan=not options.no_scan or options.strict,
+        scan=options.scan or options.strict,
     )
     if options.json:
         print_json(seen)

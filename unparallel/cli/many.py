@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Sequence
 
 from ..errors import UnparallelError
+from ..options import ConvertOptions
 from .text import complain, printable, size_text
 
 # `unparallel --help` and a file by itself need not wait for what only many files need
@@ -114,6 +115,7 @@ def _prepared(options: argparse.Namespace, stack: contextlib.ExitStack) -> Any:
     return run.Batch(
         options.sources,
         options.output,
+        ConvertOptions.of(vars(options)),
         listed=listed,
         exact=_is_exact(options),
         executor=executor,
@@ -122,7 +124,6 @@ def _prepared(options: argparse.Namespace, stack: contextlib.ExitStack) -> Any:
         memory=options.memory,
         overwrite=options.overwrite,
         report=options.report,
-        **conversion_options(options),
     )
 
 
@@ -132,20 +133,6 @@ def _is_exact(options: argparse.Namespace) -> bool:
         return False
     urls = [name for name in (options.sources[0], options.output) if "://" in name]
     return bool(urls) and options.output.lower().endswith(FILE_SUFFIXES)
-
-
-def conversion_options(options: argparse.Namespace) -> Dict[str, Any]:
-    """The flags that say how a file is converted, as keywords of `convert` and `convert_many`."""
-    return {
-        "optimizer": not options.no_optimizer,
-        "weights_only": options.weights_only,
-        "verify": not options.no_verify,
-        "architecture": options.architecture,
-        "trust_slices": options.trust_slices,
-        "scan": not options.no_scan,
-        "strict": options.strict,
-        "reset_batchnorm": options.reset_batchnorm,
-    }
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ from ..errors import UnparallelError
 
 def complain(error: UnparallelError) -> None:
     """Print an error and what to do about it."""
-    print(printable(f"unparallel: {error.message}"), file=sys.stderr)
+    print(printable(f"unparallel: {error}"), file=sys.stderr)
     if error.hint:
         print(printable(f"hint: {error.hint}"), file=sys.stderr)
 

@@ -1,4 +1,4 @@
-"""The only package that knows HDF5: safe opening, attributes with their exact type, object copy, atomic files.
+"""The only package that knows HDF5: safe opening, attributes with their exact type, object copy, new files.
 
 Everything behind this boundary is text and plain values: h5py 2.10 and 3.x, bytes and str, whole and split
 list attributes all come out in one form.  Nothing here knows what a layer is.
@@ -10,7 +10,7 @@ that are not plain numbers, shapes that the file has no bytes for, groups nested
 
 from .opening import SIGNATURE, library_versions, open_source, root_names
 from .source import ATTRIBUTE_LIMIT, BLOCK, LONGEST_ATTRIBUTE, Source, as_text
-from .target import Target, finish, new_file, partial_name, put_in_place
+from .target import Target, new_file, set_texts, writing
 
 __all__ = [
     "ATTRIBUTE_LIMIT",
@@ -20,11 +20,10 @@ __all__ = [
     "Source",
     "Target",
     "as_text",
-    "finish",
     "library_versions",
     "new_file",
     "open_source",
-    "partial_name",
-    "put_in_place",
     "root_names",
+    "set_texts",
+    "writing",
 ]

@@ -1,41 +1,14 @@
 """What an HDF5 object may be: plain arrays of numbers, with all their bytes in the file."""
 
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple, Optional
 
 import h5py
 import numpy as np
 
+from ..arrays import Array
 from ..errors import HostileFileError
 from . import chunks
 from .errors import FOREIGN, HOSTILE
-
-
-@dataclass(frozen=True)
-class Array:
-    """What is known of a dataset without reading it.
-
-    Parameters
-    ----------
-    shape : tuple of int
-    dtype : str
-        numpy's name.
-    size : int
-        Bytes in memory.
-    problem : str
-        Why it cannot be a Keras weight ("" where it can): no numbers, or more claimed than stored.
-    code : str
-        numpy's code for the type, byte order included ("" where there is none).
-    offset : int or None
-        Where its bytes lie in the file, as one piece; None where they lie in chunks or in a header.
-    """
-
-    shape: Tuple[int, ...]
-    dtype: str
-    size: int
-    problem: str = ""
-    code: str = ""
-    offset: Optional[int] = field(default=None, compare=False)
 
 
 def link_name(name: Any) -> str:

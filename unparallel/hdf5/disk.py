@@ -5,20 +5,14 @@ closes, tries again when the interpreter ends, and sometimes crashes there.  So 
 first one is remembered, everything after it is thrown away, and the caller asks with `check`.  Knows no HDF5.
 """
 
-import contextlib
-import errno
 import io
 import os
-import stat
-import threading
 from typing import Any, Optional
 
-# What file systems answer that know no fsync of folders.
-NO_FOLDER_SYNC = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS, errno.EBADF)
+from ..atomic import Sync
+
 # From so many bytes on, the disk begins while the rest is still being written.
 EARLY = 2**25
-# Seconds between two times that it is told of what came since.
-PAUSE = 0.01
 
 
 class Disk(io.RawIOBase):
@@ -123,76 +117,3 @@ class Disk(io.RawIOBase):
             except OSError as error:
                 self.problem = self.problem or error
         super().close()
-
-
-class Sync:
-    """Brings a file to disk in a thread: while it is written, and while it is read again from memory.
-
-    Parameters
-    ----------
-    number : int
-        The descriptor by which it is written: a later one may miss an error that came before it was opened.
-    """
-
-    def __init__(self, number: int) -> None:
-        self._number = os.dup(number)
-        self._whole = threading.Event()
-        self._wanted = True
-        self._problem: Optional[OSError] = None
-        # whoever ends the process before the file is on disk gives up the file
-        self._thread: Optional[threading.Thread] = threading.Thread(target=self._run, daemon=True)
-        try:
-            self._thread.start()
-        except RuntimeError:  # there may be no more threads
-            self._thread = None
-
-    def _run(self) -> None:
-        try:
-            while not self._whole.wait(PAUSE):
-                getattr(os, "fdatasync", os.fsync)(self._number)
-            if self._wanted:
-                os.fsync(self._number)
-        except OSError as error:
-            self._problem = error
-        finally:
-            os.close(self._number)
-
-    def finish(self) -> None:
-        """The file is whole: what comes now is the last time."""
-        self._whole.set()
-
-    def give_up(self) -> None:
-        """Nobody wants the file."""
-        self._wanted = False
-        self._whole.set()
-        if self._thread is None:
-            self._run()
-
-    def wait(self) -> None:
-        """Return when the disk has all of it; raise what the disk refused."""
-        if self._thread is None:
-            self._run()
-        else:
-            self._thread.join()
-        if self._problem is not None:
-            raise self._problem
-
-
-def sync_folder(path: str) -> None:
-    """Bring a folder's names to disk, where the file system can do that for folders at all."""
-    # some network file systems refuse to open or to sync a folder: their servers see to it
-    with contextlib.suppress(PermissionError, IsADirectoryError):
-        number = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(number)
-        except OSError as error:
-            if error.errno not in NO_FOLDER_SYNC:
-                raise
-        finally:
-            os.close(number)
-
-
-def take_mode(path: str, target: str) -> None:
-    """Give a file the permissions of the one that it replaces, as if that had been written to."""
-    with contextlib.suppress(OSError):
-        os.chmod(path, stat.S_IMODE(os.stat(target).st_mode))

@@ -5,7 +5,7 @@ import os
 import re
 from typing import Iterator
 
-from ..errors import FileError
+from ..errors import FileError, UnparallelError
 
 # What h5py raises for damaged files, over its versions.
 HDF5_ERRORS = (OSError, RuntimeError, KeyError, ValueError, TypeError, OverflowError, SystemError)
@@ -18,6 +18,8 @@ def reading() -> Iterator[None]:
     """Turn what h5py raises for damaged files into errors of ours."""
     try:
         yield
+    except UnparallelError:
+        raise
     except HDF5_ERRORS as error:
         raise damaged(error) from error
 
@@ -40,9 +42,3 @@ def first_line(error: BaseException) -> str:
     """The first line of what h5py says."""
     text = str(error.args[0]) if error.args and isinstance(error, KeyError) else str(error)  # a KeyError quotes itself
     return (text.splitlines() or [type(error).__name__])[0]
-
-
-def unreadable(error: BaseException) -> FileError:
-    """The error for a path that the system does not open (a `ValueError`: it holds a NUL)."""
-    number = getattr(error, "errno", None)
-    return FileError(os.strerror(number) if number else str(error), "check the path and its permissions")

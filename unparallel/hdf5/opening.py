@@ -3,12 +3,13 @@
 import contextlib
 import errno
 import os
+import re
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 import h5py
 
-from ..errors import FileError, NotKerasError, UnparallelError
-from .errors import HDF5_ERRORS, damaged, error_number, reading, unreadable
+from ..errors import FileError, NotKerasError, UnparallelError, unreadable
+from .errors import HDF5_ERRORS, damaged, error_number, reading
 from .source import Source, as_text, limit_cache
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
@@ -78,7 +79,7 @@ def _opened(path: str) -> Any:
     try:
         return h5py.File(path, "r", **options)
     except OSError as error:
-        if "lock" not in str(error) or error_number(error) not in _NO_LOCKS:
+        if not _speaks_of_locks(str(error)) or error_number(error) not in _NO_LOCKS:
             raise
     try:
         return h5py.File(path, "r", locking=False, **options)
@@ -93,12 +94,17 @@ def _opened(path: str) -> Any:
                 os.environ[_LOCKING] = before
 
 
+def _speaks_of_locks(text: str) -> bool:
+    """Whether an error of HDF5's is about locks; one about the superblock is not."""
+    return re.search(r"\block", text) is not None
+
+
 def _opening_error(error: BaseException) -> FileError:
     text = str(error)
     number = error_number(error)
     if "truncated" in text:
         return FileError("the file is truncated", "copy it again: its end is missing")
-    if "lock" in text:
+    if _speaks_of_locks(text):
         return FileError(
             "another process has the file open for writing (%s)" % (os.strerror(number) if number else text),
             f"wait until it is written; on a network disk without locks, set {_LOCKING}=FALSE",
@@ -118,7 +124,7 @@ def _check_signature(path: str) -> None:
             raise NotKerasError("a SavedModel folder, not an HDF5 file", "load it with TensorFlow and save it as .h5")
         raise NotKerasError("a folder, not a file", "name the .h5 file")
     if not os.path.isfile(path):  # opening a pipe would wait for whoever writes to it
-        raise NotKerasError("no regular file", "name the .h5 file")
+        raise NotKerasError("not a regular file", "name the .h5 file")
     try:
         with open(path, "rb") as handle:
             head = handle.read(512)

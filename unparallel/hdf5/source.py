@@ -6,9 +6,10 @@ from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 import h5py
 import numpy as np
 
+from ..arrays import STORED_BLOCK, Array, ArraySource
 from ..errors import FileError, HostileFileError, NotKerasError
 from . import chunks, heaps
-from .checks import Array, check_attributes, checked_array, link_name
+from .checks import check_attributes, checked_array, link_name
 from .errors import HOSTILE, reading
 
 # Keras splits list attributes above this many bytes, since an object header holds 64 KiB at most.
@@ -27,8 +28,6 @@ BLOCK = 2**20
 # Bytes of an open file's structure that HDF5 keeps in memory, and the most where a single piece is larger.
 STRUCTURE_CACHE = 2**20
 LARGEST_CACHE = 2**26
-# Two of these, one of each file, stay in a core's cache while they are compared and scanned.
-STORED_BLOCK = 2**18
 
 
 def as_text(value: Any) -> str:
@@ -38,7 +37,7 @@ def as_text(value: Any) -> str:
     return str(value)
 
 
-class Source:
+class Source(ArraySource):
     """An HDF5 file open for reading, all its objects checked.
 
     Use `open_source`, which makes one.
@@ -108,21 +107,6 @@ class Source:
                 raise HostileFileError(f"{path} and those before claim more bytes than the file has", HOSTILE)
         else:
             raise HostileFileError(f"{path} is a named datatype", HOSTILE)
-
-    def array(self, path: str) -> Optional[Array]:
-        """What is known of the dataset at `path`; None where there is none.
-
-        Raises
-        ------
-        HostileFileError
-            It cannot be a weight: it holds no numbers, or claims more bytes than the file has for it.
-        """
-        array = self.arrays.get(path)
-        if array is not None and array.problem:
-            raise HostileFileError(
-                f"{path} {array.problem}", "the save was interrupted, or the file is not to be trusted"
-            )
-        return array
 
     def attribute_names(self, path: str) -> List[str]:
         """Names of the attributes of the object at `path`, sorted."""
@@ -224,11 +208,6 @@ class Source:
             size = heaps.size_of_large_texts(file, self._heap) if self._heap.large else 0
         if size > 2 * LONGEST_ATTRIBUTE:
             raise HostileFileError(f"attributes hold texts of {size} bytes", HOSTILE)
-
-    def below(self, path: str) -> List[str]:
-        """Paths of all datasets below the group at `path`, in the file's order."""
-        prefix = path.rstrip("/") + "/"
-        return [name for name in self.arrays if name.startswith(prefix)]
 
     def stored_size(self) -> int:
         """Bytes of the whole file, when it was opened."""

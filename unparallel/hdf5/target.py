@@ -1,16 +1,14 @@
 """A new HDF5 file: objects copied as they are, attributes as Keras writes them; whole, or not at all."""
 
 import contextlib
-import errno
-import os
 from typing import Any, Iterator, Mapping, Optional, Sequence, Tuple
 
 import h5py
 import numpy as np
 
-from ..atomic import PARTIAL_SUFFIX, owner_mark
-from ..errors import FileError, TargetExistsError, WriteError
-from .disk import Disk, Sync, sync_folder, take_mode
+from ..atomic import AtomicFile
+from ..errors import FileError, UnparallelError
+from .disk import Disk
 from .errors import HDF5_ERRORS, error_number, first_line, reading
 from .opening import open_source
 from .source import ATTRIBUTE_LIMIT, LONGEST_ATTRIBUTE, Source, limit_cache, parts_of
@@ -23,7 +21,6 @@ class Target:
         self.handle = handle
         self.source = source
         self._disk = disk
-        self.sync: Optional[Sync] = None
         self._links = h5py.h5p.create(h5py.h5p.LINK_CREATE)
         self._links.set_create_intermediate_group(True)
         # Keras gives arrays no attributes: whatever hangs on one is not part of the model
@@ -106,20 +103,6 @@ class Target:
             dataset[part] = np.where(np.isfinite(values), values, values.dtype.type(neutral))
         self._disk.check()
 
-    def wait(self) -> None:
-        """Wait until the disk has all of the file.
-
-        Raises
-        ------
-        WriteError
-            The disk refused some of it.
-        """
-        assert self.sync is not None
-        try:
-            self.sync.wait()
-        except OSError as error:
-            raise _write_error(self._disk.path, error) from error
-
     def copy_group(self, source_path: str, path: str, lists: Sequence[str]) -> None:
         """Copy the arrays at any depth below a group and its list attributes of these names, and nothing else.
 
@@ -142,21 +125,18 @@ def _text_type(source: Source, like: Tuple[str, str], data: bytes) -> "np.dtype[
     return h5py.string_dtype(charset, length)  # type: ignore[no-any-return]
 
 
-def partial_name(target: str) -> str:
-    """A name beside `target` for the file while it is being written; it tells whose it is."""
-    # through a link, since a rename must not cross file systems
-    folder, base = os.path.split(os.path.realpath(target) if os.path.islink(target) else os.path.abspath(target))
-    # a file name has 255 bytes at most on every file system that we know
-    short = os.fsencode(base)[:180].decode("utf-8", "ignore")
-    return os.path.join(folder, f".{short}.{owner_mark()}{PARTIAL_SUFFIX}")
-
-
 @contextlib.contextmanager
-def new_file(partial: str, source: Source) -> Iterator[Target]:
-    """An HDF5 file at `partial`, whole when the block ends; its `wait` tells when it is on disk."""
+def new_file(out: AtomicFile, source: Source) -> Iterator[Target]:
+    """A new HDF5 file, whole when the block ends; the disk has it all when `out` is committed.
+
+    Raises
+    ------
+    WriteError
+        It cannot be written.
+    """
     disk: Optional[Disk] = None
     try:
-        disk = Disk(partial)
+        disk = Disk(out.begin())
         handle = h5py.File(disk, "w", libver="earliest")
         target = Target(handle, source, disk)
         try:
@@ -164,93 +144,36 @@ def new_file(partial: str, source: Source) -> Iterator[Target]:
             yield target
         finally:
             handle.close()
-        target.sync = disk.sync()
+        out.synced_by(disk.sync())
     except HDF5_ERRORS as error:
         problem = disk.problem if disk is not None and disk.problem is not None else error
+        if isinstance(problem, UnparallelError):
+            raise
         if isinstance(problem, HDF5_ERRORS):
-            raise _write_error(partial, problem) from error
+            raise out.error(error_number(problem), first_line(problem)) from error
         raise problem from None  # a signal's
     finally:
         if disk is not None:
             disk.close()
 
 
-def _write_error(partial: str, error: BaseException) -> WriteError:
-    """What went wrong while writing, in the user's words."""
-    folder = os.path.dirname(partial)
-    number = error_number(error)
-    if number == errno.ENOENT or not os.path.isdir(folder):
-        return WriteError(f"cannot write: there is no folder {folder}", "make the folder first")
-    if number in (errno.EACCES, errno.EPERM):
-        return WriteError(f"cannot write: no permission in {folder}", "choose another folder")
-    cause = os.strerror(number) if number else first_line(error)
-    return WriteError(f"cannot write: {cause}", f"check space and permissions in {folder}")
-
-
-def _sync(path: str) -> None:
-    number = os.open(path, os.O_RDONLY)
+@contextlib.contextmanager
+def writing(out: AtomicFile) -> Iterator[None]:
+    """What h5py raises in the block because the disk refused something is an error about the target."""
     try:
-        os.fsync(number)
-    finally:
-        os.close(number)
+        yield
+    except HDF5_ERRORS as error:
+        if isinstance(error, UnparallelError) or not (isinstance(error, OSError) or error_number(error)):
+            raise
+        raise out.error(error_number(error), first_line(error)) from error
 
 
-def finish(path: str, texts: Mapping[str, str]) -> None:
-    """Give a file that Keras wrote new root texts, each of the type that the old one has, and bring it to disk."""
-    try:
-        if texts:
-            with open_source(path) as source:
-                kinds = {name: _text_type(source, ("/", name), text.encode("utf-8")) for name, text in texts.items()}
-            with h5py.File(path, "r+") as handle:
-                for name, text in texts.items():
-                    handle.attrs.create(name, text.encode("utf-8"), shape=(), dtype=kinds[name])
-        _sync(path)
-    except (OSError, RuntimeError) as error:
-        raise _write_error(path, error) from error
-
-
-def put_in_place(partial: str, target: str, overwrite: bool) -> None:
-    """Give a finished file its name: whole or not at all, on disk when this returns.
-
-    A target that is replaced gives its permissions to the new file; one that is a symbolic link stays one, and
-    the file that it points to is replaced.
-
-    Raises
-    ------
-    TargetExistsError
-        `target` is there and `overwrite` is False.
-    """
-    place = os.path.realpath(target) if overwrite else target
-    try:
-        if overwrite:
-            take_mode(partial, place)
-            os.replace(partial, place)
-        else:
-            _rename_new(partial, target)
-    except FileExistsError as error:
-        raise TargetExistsError("exists", "--overwrite replaces it") from error
-    except OSError as error:
-        raise _write_error(partial, error) from error
-    if os.name == "posix":
-        try:
-            sync_folder(os.path.dirname(os.path.abspath(place)))
-        except OSError as error:
-            raise WriteError(
-                f"written, but the disk did not confirm it: {os.strerror(error.errno or errno.EIO)}",
-                "check the disk, then the file",
-            ) from error
-
-
-def _rename_new(partial: str, target: str) -> None:
-    """Rename without replacing: a file that appeared since the start is not lost."""
-    try:
-        os.link(partial, target)
-    except FileExistsError:
-        raise
-    except OSError:  # a file system without hard links
-        if os.path.lexists(target):
-            raise FileExistsError(target) from None
-        os.replace(partial, target)
+def set_texts(out: AtomicFile, texts: Mapping[str, str]) -> None:
+    """Give a file that Keras wrote new root texts, each of the type that the old one has."""
+    if not texts:
         return
-    with contextlib.suppress(OSError):
-        os.unlink(partial)
+    with open_source(out.partial) as source:
+        kinds = {name: _text_type(source, ("/", name), text.encode("utf-8")) for name, text in texts.items()}
+    with writing(out), h5py.File(out.partial, "r+") as handle:
+        for name, text in texts.items():
+            handle.attrs.create(name, text.encode("utf-8"), shape=(), dtype=kinds[name])

@@ -4,7 +4,6 @@ The report is JSON.  It is replaced as a whole, so that a run which is killed le
 it is what the next run knows of this one.
 """
 
-import contextlib
 import datetime
 import json
 import os
@@ -13,9 +12,9 @@ from collections import Counter
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Dict, Iterable, List, Optional, Tuple
 
-from .. import atomic
 from .._version import __version__
-from ..errors import FileError
+from ..atomic import AtomicFile
+from ..errors import FileError, unreadable
 
 CONVERTED, SINGLE, SKIPPED, REFUSED, FAILED = STATUSES = ("converted", "single", "skipped", "refused", "failed")
 FORMAT = 1
@@ -152,19 +151,10 @@ class Report:
         if self.path is None:
             return
         start = time.monotonic()
-        folder, name = os.path.split(self.path)
-        partial = os.path.join(folder, f".{name[:40]}.{atomic.owner_mark()}{atomic.PARTIAL_SUFFIX}")
-        try:
-            with open(partial, "w", encoding="ascii") as handle:
+        with AtomicFile(self.path, overwrite=True) as out:
+            with out.open("w", encoding="ascii") as handle:
                 json.dump(self.to_json(), handle, indent=1)
-                handle.flush()
-                os.fsync(handle.fileno())
-            os.replace(partial, self.path)
-        except OSError as error:
-            raise FileError(f"{self.path}: {os.strerror(error.errno or 0)}", "check the report's path") from error
-        finally:
-            with contextlib.suppress(OSError):
-                os.unlink(partial)
+            out.commit()
         end = time.monotonic()
         self._next = end + max(INTERVAL, SHARE * (end - start))
 
@@ -180,9 +170,9 @@ def _read(path: str) -> Dict[str, Outcome]:
     except FileNotFoundError:
         return {}
     except OSError as error:
-        raise FileError(f"{path}: {os.strerror(error.errno or 0)}", "check the report's path") from error
+        raise unreadable(error, "check the report's path").about(path) from error
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise FileError(f"{path}: exists and is no report that can be read", "name another report") from error
+        raise FileError("exists, and is not a report that can be read", "name another report", path) from error
     return {outcome.source: outcome for outcome in outcomes}
 
 

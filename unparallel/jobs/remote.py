@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import Any, Iterator, List, Tuple
 
 from .. import atomic
-from ..errors import FileError, UnparallelError
+from ..errors import FileError, MissingFileError, UnparallelError
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 # Stores where an object appears whole when its upload ends; elsewhere a partial name and a rename are needed.
@@ -36,9 +36,9 @@ def file_system(url: str) -> Tuple[Any, str]:
         fs, path = core.url_to_fs(url)
     except ImportError as error:
         hint = "pip install 'unparallel-keras[remote]'; s3:// needs s3fs, gs:// gcsfs, abfs:// adlfs"
-        raise UnparallelError(f"{url}: {error}", hint) from error
+        raise UnparallelError(str(error), hint, url) from error
     except ValueError as error:
-        raise UnparallelError(f"{url}: {error}", "check the URL") from error
+        raise UnparallelError(str(error), "check the URL", url) from error
     return fs, str(path)
 
 
@@ -99,7 +99,6 @@ def delivered(path: str) -> Iterator[str]:
         It cannot be uploaded, or is not whole there.
     """
     if not is_url(path):
-        os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
         yield path
         return
     with _temporary(path) as new:
@@ -115,7 +114,7 @@ def _upload(local: str, url: str) -> None:
         fs.put_file(local, place)
     else:
         folder, name = posixpath.split(place)
-        partial = f"{folder}/.{name[:40]}.{atomic.owner_mark()}{atomic.PARTIAL_SUFFIX}"
+        partial = f"{folder}/{atomic.partial_name(name)}"
         fs.makedirs(folder, exist_ok=True)
         try:
             fs.put_file(local, partial)
@@ -126,7 +125,7 @@ def _upload(local: str, url: str) -> None:
     fs.invalidate_cache()
     size, meant = fs.info(place)["size"], os.path.getsize(local)
     if size != meant:
-        raise FileError(f"{url}: {size} bytes arrived of {meant}", "run it again with --overwrite")
+        raise FileError(f"{size} bytes arrived of {meant}", "run it again with --overwrite", url)
 
 
 @contextlib.contextmanager
@@ -146,11 +145,11 @@ def _errors_of(url: str) -> Iterator[None]:
     except UnparallelError:
         raise
     except FileNotFoundError as error:
-        raise FileError(f"{url}: {os.strerror(errno.ENOENT)}", "check the URL and your permissions") from error
+        raise MissingFileError(os.strerror(errno.ENOENT), "check the URL and your permissions", url) from error
     except Exception as error:  # noqa: BLE001  each store has exceptions of its own
         text = (str(error).splitlines() or [""])[0]
         hint = "check the URL, your credentials and the network"
-        raise FileError(f"{url}: {type(error).__name__}: {text}", hint) from error
+        raise FileError(f"{type(error).__name__}: {text}", hint, url) from error
 
 
 # -- listing

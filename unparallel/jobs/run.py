@@ -8,8 +8,6 @@ A job finds out for itself whether it was done before: from the last run's repor
 
 import concurrent.futures as futures
 import contextlib
-import hashlib
-import json
 import math
 import os
 import platform
@@ -22,9 +20,9 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tupl
 
 import networkx
 
-from .. import __version__, atomic, hdf5, verify
-from ..architecture import load_architecture
-from ..conversion import convert
+from .. import atomic, conversion, hdf5, verify
+from .._version import __version__
+from ..architecture import with_architecture
 from ..errors import (
     AlreadySingleError,
     FileError,
@@ -34,30 +32,16 @@ from ..errors import (
     UnparallelError,
     VerificationError,
     WorkerError,
-    WriteError,
+    unreadable,
 )
-from ..health_check import WeightCheck
-from ..plan import Options, make_plan
-from ..reader import read
-from ..weights.health import refusal
+from ..options import ConvertOptions, StrPath, takes_options
+from ..results import Conversion
 from . import remote, sources, worker
 from .outcome import CONVERTED, FAILED, REFUSED, SINGLE, SKIPPED, Outcome, Report
-from .sources import Found, StrPath
+from .sources import Found
 
 # An unattended run must end: a file that takes longer than this hangs.
 TIMEOUT = 3600.0
-OPTIONS: Dict[str, Any] = {
-    "optimizer": True,
-    "weights_only": False,
-    "verify": True,
-    "architecture": None,
-    "trust_slices": False,
-    "scan": True,
-    "strict": False,
-    "reset_batchnorm": False,
-}
-# Another job may take an empty folder away between its making and its use.
-FOLDER_TRIES = 5
 
 
 @dataclass(frozen=True)
@@ -66,14 +50,11 @@ class Job:
 
     Parameters
     ----------
-    source, target, root : str
-        Absolute paths or URLs; `root` is the folder of all targets.
+    source, target : str
+        Absolute paths or URLs.
     named : bool
         Whether the user named the source; what was found in a folder need not be a Keras file.
-    options : dict
-        Keywords for `convert`.
-    settings : str
-        Stands for those options that decide what is written.
+    options : ConvertOptions
     overwrite : bool
     record : Outcome, optional
         What the last run's report says of this source.
@@ -88,10 +69,8 @@ class Job:
 
     source: str
     target: str
-    root: str
     named: bool
-    options: Dict[str, Any]
-    settings: str
+    options: ConvertOptions
     overwrite: bool = False
     record: Optional[Outcome] = None
     timeout: Optional[float] = TIMEOUT
@@ -100,6 +79,7 @@ class Job:
     run: str = ""
 
 
+@takes_options
 def convert_many(
     sources: Union[StrPath, Iterable[StrPath]],
     target: StrPath,
@@ -133,8 +113,7 @@ def convert_many(
     report : path, optional
         A JSON file: what happened, kept up to date, and what the next run skips by.
     **options
-        `optimizer`, `weights_only`, `verify`, `architecture`, `trust_slices`, `scan`, `strict`, `reset_batchnorm`:
-        as for `convert`.
+        The fields of `ConvertOptions`, as for `convert`.
 
     Yields
     ------
@@ -156,13 +135,13 @@ def convert_many(
     batch = Batch(
         sources,
         target,
+        ConvertOptions(**options),
         executor=executor,
         jobs=jobs,
         timeout=timeout,
         memory=memory,
         overwrite=overwrite,
         report=report,
-        **options,
     )
     return batch.run()
 
@@ -184,6 +163,7 @@ class Batch:
         self,
         named: Union[StrPath, Iterable[StrPath]],
         target: StrPath,
+        options: ConvertOptions,
         *,
         listed: Sequence[str] = (),
         exact: bool = False,
@@ -193,14 +173,12 @@ class Batch:
         memory: Optional[int] = None,
         overwrite: bool = False,
         report: Optional[StrPath] = None,
-        **options: Any,
     ) -> None:
         _check_numbers(jobs, timeout, memory)
-        full = _full_options(options)
         root = os.fspath(target)
         root = root if remote.is_url(root) else os.path.abspath(root)
         if not exact and os.path.exists(root) and not os.path.isdir(root):
-            raise FileError(f"{root}: is a file", "more than one file needs a folder as target")
+            raise FileError("is a file", "more than one file needs a folder as target", root)
         self.executor = executor
         self.width = jobs
         self.root = os.path.dirname(root) if exact else root
@@ -210,10 +188,9 @@ class Batch:
         common = Job(
             source="",
             target="",
-            root=self.root,
             named=True,
-            options=full,
-            settings=_settings(full),
+            # read here, once: an architecture that cannot be read is one error, and not one for each file
+            options=with_architecture(options),
             overwrite=overwrite,
             timeout=timeout,
             memory=memory,
@@ -300,7 +277,7 @@ def dask_executor(address: str) -> Iterator[futures.Executor]:
     try:
         client = distributed.Client(address, set_as_default=False)
     except (OSError, ValueError) as error:  # its TimeoutError is one of these
-        raise UnparallelError(f"{address}: no dask scheduler answers: {error}", "check the address") from error
+        raise UnparallelError(f"no dask scheduler answers: {error}", "check the address", address) from error
     try:
         yield client.get_executor(pure=False, retries=0)
     finally:
@@ -326,22 +303,7 @@ def _make_folder(root: str) -> None:
     try:
         os.makedirs(root, exist_ok=True)
     except OSError as error:
-        raise FileError(f"{root}: {os.strerror(error.errno or 0)}", "choose another folder") from error
-
-
-def _full_options(options: Dict[str, Any]) -> Dict[str, Any]:
-    strange = sorted(set(options) - set(OPTIONS))
-    if strange:
-        raise TypeError(f"unexpected keyword argument {strange[0]!r}")
-    full = dict(OPTIONS, **options)
-    # read here, once: an architecture that cannot be read is one error, and not one for each file
-    full["architecture"] = load_architecture(full["architecture"])
-    return full
-
-
-def _settings(options: Dict[str, Any]) -> str:
-    deciding = {name: options[name] for name in ("optimizer", "weights_only", "architecture", "reset_batchnorm")}
-    return hashlib.sha1(json.dumps(deciding, sort_keys=True).encode("utf-8")).hexdigest()[:12]
+        raise unreadable(error, "choose another folder").about(root) from error
 
 
 def _problem(found: Found) -> Outcome:
@@ -353,7 +315,7 @@ def _result(future: "futures.Future[Outcome]", job: Job) -> Outcome:
     try:
         return future.result()
     except Exception as error:  # noqa: BLE001  each executor has errors of its own for a worker that is lost
-        reason = "the executor lost it: {}: {}".format(type(error).__name__, (str(error).splitlines() or [""])[0])
+        reason = f"the executor lost it: {type(error).__name__}: {_first_line(error)}"
         return Outcome(FAILED, job.source, "", reason, "run it again: what is done is skipped")
 
 
@@ -376,7 +338,7 @@ def run_job(job: Job) -> Outcome:
     except WorkerError as error:
         _clean_up_after(job)
         outcome = _failure(job, error)
-    return replace(outcome, seconds=time.monotonic() - start, settings=job.settings)
+    return replace(outcome, seconds=time.monotonic() - start, settings=job.options.digest())
 
 
 def _clean_up_after(job: Job) -> None:
@@ -384,7 +346,6 @@ def _clean_up_after(job: Job) -> None:
     if not remote.is_url(job.target):
         folders.append(os.path.dirname(job.target))
     atomic.remove_leftovers(folders)
-    _remove_empty_folders(job)
 
 
 # -- in the worker process
@@ -406,20 +367,17 @@ def convert_one(job: Job) -> Outcome:
     except MemoryError:
         outcome = _failure(job, WorkerError(*worker.too_much(job.memory or 0)))
     except OSError as error:
-        text = (str(error).splitlines() or [""])[0]
-        outcome = _failure(job, FileError(text, "check the disk, and the file: it may be damaged"))
+        outcome = _failure(job, FileError(_first_line(error), "check the disk, and the file: it may be damaged"))
     except Exception as error:  # noqa: BLE001  a defect here must cost one file, not the night
         reason = f"internal error: {type(error).__name__}: {error}"
         outcome = _failure(job, WorkerError(reason, verify.RETRY))
-    if not outcome.target:
-        _remove_empty_folders(job)
-    return replace(outcome, seconds=time.monotonic() - start, versions=_versions(), settings=job.settings)
+    return replace(outcome, seconds=time.monotonic() - start, versions=_versions(), settings=job.options.digest())
 
 
 def _done_before(job: Job) -> Optional[Outcome]:
     """The outcome by the last run's report, where neither the files nor the options are others since."""
     record = job.record
-    if record is None or job.overwrite or not record.good or record.settings != job.settings:
+    if record is None or job.overwrite or not record.good or record.settings != job.options.digest():
         return None
     if not record.source_stamp or record.source_stamp != remote.stamp(job.source):
         return None
@@ -427,7 +385,7 @@ def _done_before(job: Job) -> Optional[Outcome]:
         return record
     if not record.target:  # found in a folder, and none of Keras
         return None if job.named else record
-    if not _is_ours(job) or (job.options["verify"] and not record.verified):
+    if not _is_ours(job) or (job.options.verify and not record.verified):
         return None
     return replace(record, status=SKIPPED, reason="done before")
 
@@ -446,7 +404,7 @@ def _work(job: Job) -> Outcome:
         try:
             outcome = _convert_or_compare(job, old)
         except AlreadySingleError as error:
-            outcome = Outcome(SINGLE, job.source, "", _reason(error, old), error.hint, bytes_before=_size(old))
+            outcome = Outcome(SINGLE, job.source, "", _reason(job, error), error.hint, bytes_before=_size(old))
         except (NotKerasError, HostileFileError):
             if job.named or not _is_no_keras(old):
                 raise
@@ -461,7 +419,9 @@ def _by_its_name(job: Job, copy: str) -> Iterator[None]:
     try:
         yield
     except UnparallelError as error:
-        raise type(error)(error.message.replace(copy, job.source), error.hint) from error
+        if error.path == copy:
+            error.path = job.source
+        raise
 
 
 def _convert_or_compare(job: Job, old: str) -> Outcome:
@@ -486,25 +446,9 @@ def _is_there(job: Job, old: str) -> bool:
 
 
 def _converted(job: Job, old: str, over: bool) -> Outcome:
-    for left in reversed(range(FOLDER_TRIES)):
-        try:
-            with remote.delivered(job.target) as new:
-                done = convert(old, new, overwrite=over, **job.options)
-            break
-        except (FileError, FileNotFoundError) as error:
-            gone = isinstance(error, FileNotFoundError) or "no folder" in error.message
-            if not left or not gone or remote.is_url(job.target):
-                raise
-    return Outcome(
-        CONVERTED,
-        job.source,
-        job.target,
-        bytes_before=done.bytes_before,
-        bytes_after=done.bytes_after,
-        warnings=done.warnings,
-        verified=done.verified,
-        keras_version=done.keras_version or "",
-    )
+    with remote.delivered(job.target) as new:
+        done = conversion.run(old, new, job.options, over, parents=True)
+    return _outcome(job, CONVERTED, done)
 
 
 def _compared(job: Job, old: str) -> Outcome:
@@ -515,34 +459,28 @@ def _compared(job: Job, old: str) -> Outcome:
     TargetExistsError
         It is something else.
     """
-    names = ("optimizer", "weights_only", "trust_slices", "architecture")
-    options = Options(**{name: job.options[name] for name in names})
-    with hdf5.open_source(old) as opened, remote.fetched(job.target) as new:
-        plan = make_plan(read(opened), options)
-        check = WeightCheck(opened, plan.after, job.options["reset_batchnorm"])
+    with remote.fetched(job.target) as new:
         try:
-            with hdf5.open_source(new) as made:
-                check.compare(made, job.options["scan"] or job.options["strict"])
-                if plan.after.optimizer is None and read(made).optimizer is not None:
-                    raise VerificationError("it holds an optimizer's state")
-        except (UnparallelError, OSError, RuntimeError, ValueError, KeyError) as error:
+            done = conversion.compare(old, new, job.options)
+        except VerificationError as error:
             raise TargetExistsError(
-                f"{job.target} exists, and is not what this file gives: {_reason(error, new)}",
-                "--overwrite replaces it",
+                f"exists, and is not what this file gives: {error.message}",
+                "--overwrite (overwrite=True) replaces it",
+                job.target,
             ) from error
-        size = _size(new)
-    if job.options["strict"] and check.broken:
-        raise refusal(check.broken)
+    return replace(_outcome(job, SKIPPED, done), reason="done before, and compared with the source now")
+
+
+def _outcome(job: Job, status: str, done: Conversion) -> Outcome:
     return Outcome(
-        SKIPPED,
+        status,
         job.source,
         job.target,
-        "done before, and compared with the source now",
-        bytes_before=_size(old),
-        bytes_after=size,
-        warnings=plan.warnings + check.warnings,
-        verified=True,
-        keras_version=plan.after.keras_version or "",
+        bytes_before=done.bytes_before,
+        bytes_after=done.bytes_after,
+        warnings=done.warnings,
+        verified=done.verified,
+        keras_version=done.keras_version or "",
     )
 
 
@@ -560,12 +498,13 @@ def _failure(job: Job, error: UnparallelError) -> Outcome:
     """The outcome for an error: "refused" where the file was read and judged, else "failed"."""
     if _lacked_memory(error):
         error = WorkerError(*worker.too_much(job.memory or 0))
-    could_not = type(error) is FileError or isinstance(error, (WriteError, VerificationError, WorkerError))
+    could_not = isinstance(error, (FileError, VerificationError, WorkerError))
+    judged = isinstance(error, (NotKerasError, HostileFileError, TargetExistsError))
     return Outcome(
-        FAILED if could_not else REFUSED,
+        FAILED if could_not and not judged else REFUSED,
         job.source,
         "",
-        _reason(error, job.source),
+        _reason(job, error),
         error.hint,
         bytes_before=0 if remote.is_url(job.source) else _size(job.source),
     )
@@ -581,10 +520,13 @@ def _lacked_memory(error: BaseException) -> bool:
     return False
 
 
-def _reason(error: BaseException, path: str) -> str:
-    """The message without the file's name, which the outcome has already."""
-    text = (str(error).splitlines() or [type(error).__name__])[0]
-    return text[len(path) + 2 :] if text.startswith(path + ": ") else text
+def _reason(job: Job, error: UnparallelError) -> str:
+    """The message, without the source's name, which the outcome has already."""
+    return error.message if error.path in ("", job.source) else str(error)
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [""])[0]
 
 
 def _size(path: str) -> int:
@@ -592,17 +534,6 @@ def _size(path: str) -> int:
         return os.path.getsize(path)
     except OSError:
         return 0
-
-
-def _remove_empty_folders(job: Job) -> None:
-    """Take away the folders that were made for a target which did not come to be."""
-    if remote.is_url(job.target):
-        return
-    folder = os.path.dirname(job.target)
-    with contextlib.suppress(OSError):  # not empty, most often
-        while folder.startswith(job.root + os.sep):
-            os.rmdir(folder)
-            folder = os.path.dirname(folder)
 
 
 def _versions() -> Tuple[Tuple[str, str], ...]:

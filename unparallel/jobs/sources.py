@@ -10,15 +10,14 @@ import posixpath
 import re
 import sys
 from collections import defaultdict
-from typing import Dict, Iterable, Iterator, List, NamedTuple, Sequence, Set, Union
+from typing import Dict, Iterable, Iterator, List, NamedTuple, Sequence, Set
 
 from ..atomic import PARTIAL_SUFFIX
-from ..errors import FileError, UnparallelError
+from ..errors import UnparallelError, unreadable
+from ..hdf5 import SIGNATURE
+from ..options import StrPath
 from . import remote
 
-StrPath = Union[str, "os.PathLike[str]"]
-
-SIGNATURE = b"\x89HDF\r\n\x1a\n"
 # In a folder, a file is taken for its name (it may be damaged: somebody should know) or for its first bytes.
 SUFFIXES = (".h5", ".hdf5", ".hdf")
 
@@ -88,7 +87,7 @@ def read_list(path: str) -> List[str]:
             with open(path, "rb") as handle:
                 data = handle.read()
     except OSError as error:
-        raise FileError(f"{path}: {os.strerror(error.errno or 0)}", "check the path of the list") from error
+        raise unreadable(error, "check the path of the list").about(path) from error
     names = data.split(b"\0") if b"\0" in data else data.splitlines()
     return [os.fsdecode(name) for name in names if name.strip()]
 
@@ -119,8 +118,7 @@ def _remote(url: str, prefix: str) -> Iterator[Found]:
     try:
         files = remote.list_files(url, SUFFIXES)
     except UnparallelError as error:
-        reason = error.message[len(url) + 2 :] if error.message.startswith(url + ": ") else error.message
-        yield Found(url, "", True, reason, error.hint)
+        yield Found(url, "", True, error.message, error.hint)
         return
     for source, layout in files:
         yield Found(source, posixpath.join(prefix, layout), source == url)

@@ -14,17 +14,16 @@ import shutil
 import sys
 import warnings
 from importlib import import_module
-from typing import Any, Dict, Iterator, List, Union
+from typing import Any, Dict, List
 
 from .. import hdf5
-from ..atomic import temporary_folder
+from ..atomic import AtomicFile, check_target, temporary_folder
 from ..conversion import convert
-from ..errors import FileError, TargetExistsError, UnparallelError, UnparallelWarning
+from ..errors import UnparallelError, UnparallelWarning
+from ..options import StrPath, path_text
 from ..plan import renamed_outputs
 from .template import Template, find_template
 from .topology import keras_classes, keras_module
-
-StrPath = Union[str, "os.PathLike[str]"]
 
 # What `compile` sets and `save` reads, in the order of the versions that brought it (from their sources):
 # standalone Keras; TensorFlow 1.13 and Keras 2.3; TensorFlow 2.2; Keras 3.
@@ -91,53 +90,31 @@ def _save(parallel_model: Any, template: Template, target: str, optimizer: bool,
         warnings.warn(UnparallelWarning(f"{target}: the training state was left out: {misfit}"), stacklevel=3)
     keep = optimizer and not misfit
     archive = target.endswith(".keras")
-    with _partial_file(target, "model.keras" if archive else "model.h5", overwrite) as partial:
+    with AtomicFile(target, overwrite, name="model.keras" if archive else "model.h5") as out:
         stand_in = _stand_in(template.model, parallel_model, keep)
         # archives hold all that a model has, and tf_keras knows no such option for them
         options = {} if archive else {"include_optimizer": keep}
         # not its own `save`, which a wrapper class may have redirected
-        keras_classes(template.model)[0].save(stand_in, partial, **options)
-        hdf5.finish(partial, _renamed(partial, template))
+        with hdf5.writing(out):
+            keras_classes(template.model)[0].save(stand_in, out.begin(), **options)
+        hdf5.set_texts(out, _renamed(out.partial, template))
+        out.commit()
 
 
 def _save_weights(model: Any, target: str, overwrite: bool) -> None:
     """Write what a model's `save_weights` writes to a .h5 file."""
     # Keras 3 insists on the ending
-    with _partial_file(target, "model.weights.h5", overwrite) as partial:
-        keras_classes(model)[0].save_weights(model, partial)
-        hdf5.finish(partial, {})
+    with AtomicFile(target, overwrite, name="model.weights.h5") as out:
+        with hdf5.writing(out):
+            keras_classes(model)[0].save_weights(model, out.begin())
+        out.commit()
 
 
 def _checked_target(path: StrPath, overwrite: bool) -> str:
-    target = os.fspath(path)
-    if os.path.isdir(target):
-        raise FileError(f"{target}: is a folder", "name a file, such as {}".format(os.path.join(target, "model.h5")))
-    if os.path.lexists(target) and not overwrite:
-        raise TargetExistsError(f"{target}: exists", "overwrite=True replaces it")
-    folder = os.path.dirname(os.path.abspath(target))
-    if not os.path.isdir(folder):
-        raise FileError(f"{target}: there is no folder {folder}", "make the folder first")
+    """The target as text, refused before the template is looked for."""
+    target = path_text(path)
+    check_target(target, overwrite)
     return target
-
-
-@contextlib.contextmanager
-def _partial_file(target: str, name: str, overwrite: bool) -> Iterator[str]:
-    """A path for the file while Keras writes it; it goes to its place when the block ends without an error.
-
-    Keras tells formats by the ending, so that the path is a file of that name in a folder beside the target.
-    """
-    folder = hdf5.partial_name(target)
-    try:
-        os.mkdir(folder)
-        partial = os.path.join(folder, name)
-        yield partial
-        hdf5.put_in_place(partial, target, overwrite)
-    except OSError as error:
-        raise FileError(f"{target}: cannot write: {error}", "check space and permissions") from error
-    except UnparallelError as error:
-        raise error.about(target) from error.__cause__
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 # -- the stand-in -----------------------------------------------------------------------------------------
@@ -323,8 +300,9 @@ def load_template(
         done = convert(path, clean, trust_slices=trust_slices)
         if done.form != "model":
             raise UnparallelError(
-                f"{os.fspath(path)}: weights only, no architecture in it",
+                "weights only, no architecture in it",
                 "convert it with the template's to_json(), then use load_model",
+                os.fspath(path),
             )
         for warning in done.warnings:
             warnings.warn(UnparallelWarning(f"{os.fspath(path)}: {warning}"), stacklevel=2)

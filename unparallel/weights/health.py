@@ -6,12 +6,13 @@ fine, and the model is of no use.  Everything else of such a model is sound, so 
 that can be trained on, or that new statistics can be measured for.  Reads no file.
 """
 
+from dataclasses import replace
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
 from ..errors import NonFiniteError, WeightsError
-from ..model import Layer, LayerWeights, ModelFile, WeightRef
+from ..model import Layer, LayerWeights, ModelFile, WeightRef, element_count
 from .assignment import expected_weights, split
 from .names import role_and_prefix
 
@@ -37,6 +38,80 @@ class NonFinite(NamedTuple):
     nan: int
     inf: int
     size: int
+
+
+class HealthCheck:
+    """What a look at a model's weights finds, and which of it is to be replaced.
+
+    Whoever reads the weights shows it their blocks, by `see`.
+
+    Parameters
+    ----------
+    model : ModelFile
+        What is to be written.
+    wanted : bool
+        Whether all weights are to be looked at.
+    """
+
+    def __init__(self, model: ModelFile, wanted: bool = True) -> None:
+        self.model = model
+        self.wanted = wanted
+        self._found: Dict[str, NonFinite] = {}
+        self._reset: Dict[str, NonFinite] = {}
+        self._owners: Optional[Dict[str, Owner]] = None
+
+    @property
+    def owners(self) -> Dict[str, "Owner"]:
+        """Whose each weight is (worked out where something is wrong, which is seldom)."""
+        if self._owners is None:
+            self._owners = owners(self.model)
+        return self._owners
+
+    def see(self, layer: str, ref: WeightRef, block: bytes, code: str) -> None:
+        """Count NaN and Inf in one block of a weight's elements; `code` is their type."""
+        dtype = np.dtype(code or ref.dtype)
+        if dtype.kind not in "fc" or ref.path in self._reset:
+            return
+        values = np.frombuffer(block, dtype)
+        # one cheap pass tells almost always: a sum that overflows is looked at again, element by element
+        if np.isfinite(values).all():
+            return
+        nan, inf = int(np.isnan(values).sum()), int(np.isinf(values).sum())
+        known = self._found.get(ref.path, NonFinite(layer, ref.name, 0, 0, 0))
+        size = element_count(ref.shape)
+        self._found[ref.path] = NonFinite(layer, ref.name, known.nan + nan, known.inf + inf, size)
+
+    def statistics(self) -> Tuple[LayerWeights, ...]:
+        """The moving statistics among the weights."""
+        return tuple(
+            replace(group, weights=tuple(ref for ref in group.weights if self.owners[ref.path].neutral is not None))
+            for group in self.model.weights
+        )
+
+    def reset_found(self) -> None:
+        """What has been found so far, in moving statistics, is to be replaced by neutral values."""
+        self._reset, self._found = self._found, {}
+
+    @property
+    def repairs(self) -> Dict[str, float]:
+        """The neutral value for each weight in which it is to replace NaN and Inf, by path."""
+        return {path: self.owners[path].neutral or 0.0 for path in self._reset}
+
+    @property
+    def reset(self) -> Tuple[NonFinite, ...]:
+        """Weights in which NaN and Inf are replaced."""
+        return label(self._reset, self.owners) if self._reset else ()
+
+    @property
+    def non_finite(self) -> Tuple[NonFinite, ...]:
+        """Weights that hold NaN or Inf in what is written."""
+        return label(self._found, self.owners) if self._found else ()
+
+    @property
+    def warnings(self) -> Tuple[str, ...]:
+        """What the user should know of it."""
+        lines = warnings(self._found, self.owners) if self._found else []
+        return tuple(lines + ([reset_warning(self.reset)] if self._reset else []))
 
 
 class Owner(NamedTuple):

@@ -1,0 +1,74 @@
+"""Which reader opens a source, and which writer makes a target and proves it: the one place that knows all formats."""
+
+import contextlib
+from dataclasses import dataclass
+from typing import Callable, Iterator, NamedTuple, Tuple
+
+from . import hdf5, reader, verify, writer
+from .arrays import ArraySource
+from .atomic import AtomicFile
+from .errors import about
+from .model import ModelFile
+from .options import ConvertOptions
+from .plan import Plan, make_plan
+from .weights.health import HealthCheck
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A source that is open.
+
+    Parameters
+    ----------
+    source : ArraySource
+        Where the arrays are read from, until the block that opened it ends.
+    model : ModelFile
+        What it is as a model.
+    unknown : tuple of str
+        What else lies in it, by name: no part of the model, and left out.
+    """
+
+    source: ArraySource
+    model: ModelFile
+    unknown: Tuple[str, ...] = ()
+
+
+@contextlib.contextmanager
+def open_model(path: str) -> Iterator[Opened]:
+    """Open whatever a model was saved as; errors in the block that are about no file are about this one.
+
+    Raises
+    ------
+    FileError
+        It is missing, unreadable, damaged, or was changed meanwhile; or it is of no known format.
+    """
+    with about(path), hdf5.open_source(path) as source:
+        model = reader.read(source)
+        yield Opened(source, model, reader.unknown_objects(source, model))
+
+
+class Format(NamedTuple):
+    """A kind of target.
+
+    Attributes
+    ----------
+    plan : function of (ModelFile, ConvertOptions) to Plan
+        Decides what is to be written; raises what `make_plan` raises.
+    write : function of (ArraySource, Plan, HealthCheck, AtomicFile)
+        Writes the partial file.  `HealthCheck.repairs` says in which weights NaN and Inf are to be replaced.
+    compare : function of (ArraySource, str, Plan, HealthCheck)
+        Proves that the file at that path is what was planned, weight by weight, and raises `VerificationError` if not.
+        Shows each block of the weights to `HealthCheck.see` on the way, where `HealthCheck.wanted` says so.
+    """
+
+    plan: Callable[[ModelFile, ConvertOptions], Plan]
+    write: Callable[[ArraySource, Plan, HealthCheck, AtomicFile], None]
+    compare: Callable[[ArraySource, str, Plan, HealthCheck], None]
+
+
+def format_of(target: str) -> Format:
+    """The format of a target, by the ending of its name: HDF5, as Keras has it, whatever the ending."""
+    return HDF5
+
+
+HDF5 = Format(make_plan, writer.write_file, verify.compare_file)

@@ -1,0 +1,130 @@
+"""What the user asks for, as one value from the command's arguments to the report: paths and options.
+
+An option that is added later is one more field of `ConvertOptions`: the command's flag, `convert`'s keyword, a batch
+job and the report's digest all follow from it.
+"""
+
+import hashlib
+import inspect
+import json
+import os
+from dataclasses import dataclass, field, fields
+from typing import Any, Callable, Dict, Mapping, TypeVar, Union
+
+from .errors import FileError
+
+StrPath = Union[str, "os.PathLike[str]"]
+Architecture = Union[StrPath, Dict[str, Any], None]
+Value = TypeVar("Value")
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def option(default: Value, flag: str, help: str, *, decides: bool = True, **argparse: Any) -> Value:
+    """A field of `ConvertOptions`.
+
+    Parameters
+    ----------
+    default : object
+        A bool makes a flag that turns it round.
+    flag, help : str
+        Of the command.
+    decides : bool
+        Whether it decides what is written: a batch converts a source again when such an option has changed.
+    **argparse
+        More for `add_argument`: `metavar`, `type`, `action`, ...
+    """
+    metadata = {"flag": flag, "help": help, "decides": decides, "argparse": argparse}
+    return field(default=default, metadata=metadata)
+
+
+@dataclass(frozen=True)
+class ConvertOptions:
+    """How a file is to be converted.
+
+    Parameters
+    ----------
+    optimizer : bool
+        Keep `training_config` and the optimizer's state, as `save()` does.
+    weights_only : bool
+        Write what `template.save_weights()` writes.
+    verify : bool
+        Reopen the written file and compare every weight with its source, byte for byte.
+    architecture : path or dict, optional
+        For a weights file: `to_json()` of the template or of the parallel model, as a file or parsed, or
+        a full HDF5 file of the same architecture.
+    trust_slices : bool
+        Accept layers that look like slices of the batch and whose code cannot be followed.
+    scan : bool
+        Look for NaN and Inf in the weights.
+    strict : bool
+        Refuse to write a file whose weights hold NaN or Inf.
+    reset_batchnorm : bool
+        Write neutral moving statistics (mean 0, variance 1) where those of a BatchNormalization are NaN or Inf.
+    """
+
+    optimizer: bool = option(True, "--no-optimizer", "leave out the training state")
+    weights_only: bool = option(False, "--weights-only", "write what template.save_weights() writes")
+    verify: bool = option(True, "--no-verify", "do not compare the written weights with the source", decides=False)
+    architecture: Architecture = option(
+        None,
+        "--architecture",
+        "for a weights file: to_json() of the template or of the parallel model, or a full .h5 file of it",
+        metavar="FILE",
+    )
+    trust_slices: bool = option(
+        False,
+        "--trust-slices",
+        "accept layers that look like slices of the batch and whose code is not known",
+        decides=False,
+    )
+    scan: bool = option(True, "--no-scan", "do not look for NaN and Inf in the weights", decides=False)
+    strict: bool = option(
+        False, "--strict", "refuse weights with NaN or Inf; of many files, exit with 1 for warnings", decides=False
+    )
+    reset_batchnorm: bool = option(
+        False,
+        "--reset-batchnorm",
+        "where moving statistics of BatchNormalization are NaN or Inf, write neutral ones (mean 0, variance 1)",
+    )
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> "ConvertOptions":
+        """The options among the command's arguments."""
+        return cls(**{item.name: values[item.name] for item in fields(cls)})
+
+    @property
+    def scans(self) -> bool:
+        """Whether the weights are looked at."""
+        return self.scan or self.strict
+
+    def digest(self) -> str:
+        """Stands for the options that decide what is written, those that are at their defaults left out."""
+        deciding = {
+            item.name: getattr(self, item.name)
+            for item in fields(self)
+            if item.metadata["decides"] and getattr(self, item.name) != item.default
+        }
+        return hashlib.sha1(json.dumps(deciding, sort_keys=True).encode("utf-8")).hexdigest()[:12]
+
+
+def takes_options(function: Function) -> Function:
+    """Show `ConvertOptions`' fields in place of a function's `**options`, to `help()` and whoever completes names."""
+    shown = [item for item in inspect.signature(function).parameters.values() if item.kind is not item.VAR_KEYWORD]
+    keywords = list(inspect.signature(ConvertOptions).parameters.values())
+    shown += [item.replace(kind=inspect.Parameter.KEYWORD_ONLY) for item in keywords]
+    function.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
+    return function
+
+
+def path_text(value: StrPath) -> str:
+    """A path as text.
+
+    Raises
+    ------
+    FileError
+        It holds a NUL.
+    """
+    path = os.fsdecode(value)
+    if "\0" in path:
+        raise FileError("a path cannot hold a NUL", "check the path", repr(path))
+    return path
