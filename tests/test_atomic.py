@@ -71,10 +71,11 @@ def test_what_is_there_is_replaced_on_demand_only(tmp_path):
 
 def test_a_file_that_appears_meanwhile_stays(tmp_path):
     target = tmp_path / "x"
-    with pytest.raises(TargetExistsError), AtomicFile(str(target)) as out:
+    with AtomicFile(str(target)) as out:
         write(out)
         target.write_text("theirs")
-        out.commit()
+        with pytest.raises(TargetExistsError):
+            out.commit()
     assert target.read_text() == "theirs"
 
 
