@@ -309,7 +309,7 @@ def test_what_is_not_keras_own_is_named(tmp_path, source):
         handle["labels"] = np.arange(3)
         handle.attrs["classes"] = "cat,dog"
     done = unparallel.convert(source, tmp_path / "clean.h5")
-    assert done.notes == ("not Keras' own, and left out: 'classes', '/labels'",)
+    assert done.notes == ("ignored (not written by Keras): 'classes', '/labels'",)
     assert unparallel.inspect(source).notes == done.notes
     with h5py.File(str(tmp_path / "clean.h5"), "r") as handle:
         assert "labels" not in handle
