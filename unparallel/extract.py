@@ -330,7 +330,9 @@ def _in_order(wanted: Sequence[int], there: Sequence[int]) -> Optional[List[int]
 # -- weights
 
 
-def deal(topology: Topology, cleaned: Cleaned, groups: Mapping[str, LayerWeights]) -> Tuple[LayerWeights, ...]:
+def deal(
+    topology: Topology, cleaned: Cleaned, groups: Mapping[str, LayerWeights], same_save: bool = False
+) -> Tuple[LayerWeights, ...]:
     """The weights of each layer of the clean model.
 
     Parameters
@@ -340,6 +342,8 @@ def deal(topology: Topology, cleaned: Cleaned, groups: Mapping[str, LayerWeights
     cleaned : Cleaned
     groups : dict of str to LayerWeights
         The weights of `topology`'s own layers, a nested model's as one flat list.
+    same_save : bool
+        Whether one `save()` wrote the topology and the weights.
 
     Returns
     -------
@@ -351,7 +355,7 @@ def deal(topology: Topology, cleaned: Cleaned, groups: Mapping[str, LayerWeights
     WeightsError
         Layers and weights do not add up, or a weight would be lost or used twice.
     """
-    dealer = _Dealer(topology, groups)
+    dealer = _Dealer(topology, groups, same_save)
     dealt = []
     for layer in cleaned.topology.layers:
         weights, old = dealer.weights_of(cleaned.origins[layer.name])
@@ -365,7 +369,8 @@ def deal(topology: Topology, cleaned: Cleaned, groups: Mapping[str, LayerWeights
 class _Dealer:
     """Takes nested groups apart, each once."""
 
-    def __init__(self, topology: Topology, groups: Mapping[str, LayerWeights]) -> None:
+    def __init__(self, topology: Topology, groups: Mapping[str, LayerWeights], same_save: bool) -> None:
+        self.same_save = same_save
         self.levels: Dict[Path, Tuple[Topology, Mapping[str, LayerWeights]]] = {(): (topology, groups)}
 
     def weights_of(self, path: Path) -> Tuple[Tuple[WeightRef, ...], Layer]:
@@ -378,7 +383,8 @@ class _Dealer:
         if path not in self.levels:
             weights, layer = self.weights_of(path)
             assert layer.submodel is not None
-            groups = {group.layer: group for group in split(layer.submodel, weights)}
+            assigned = split(layer.submodel, weights, same_save=self.same_save)
+            groups = {group.layer: group for group in assigned}
             self.levels[path] = (layer.submodel, groups)
         return self.levels[path]
 

@@ -107,7 +107,7 @@ def _from_topology(before: ModelFile, topology: Topology, options: ConvertOption
     if not cleaned.matches:
         raise not_parallel(cleaned)
     result = cleaned.topology
-    weights = {group.layer: group for group in deal(topology, cleaned, before.groups)}
+    weights = {group.layer: group for group in deal(topology, cleaned, before.groups, before.form == "model")}
     layers = saved_layers(result, before.keras_version)
     outputs = output_names(topology, cleaned)
     training, lost = renamed_outputs(before.training_config, outputs)

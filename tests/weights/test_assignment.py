@@ -166,7 +166,6 @@ def test_keras_1_names():
 @pytest.mark.parametrize(
     ("weights", "says"),
     [
-        ("d2/kernel:4,4 d2/bias:4 d1/kernel:4,4 d1/bias:4", "layer 'd1', but it is named after 'd2'"),
         ("d2/kernel:4,4 d1/bias:4 d1/kernel:4,4 d2/bias:4", r"layer 'd1' needs bias.* d1/bias:0 .*named d2/"),
         ("d1/bias:4 d1/kernel:4,4 d2/kernel:4,4 d2/bias:4", "layer 'd1' needs kernel .*says bias"),
         ("d1/kernel:4,4 d2/kernel:4,4 d2/bias:4", r"layer 'd1' needs bias of shape \(4,\).* d2/kernel:0 \(4, 4\)"),
@@ -209,7 +208,7 @@ def test_flag_that_may_have_frozen_nothing_is_read_both_ways():
     for weights in (lstm + " " + out, out + " " + lstm):
         assert dealt(net, refs(weights))["lstm"] == "lstm/kernel lstm/recurrent_kernel lstm/bias"
     with pytest.raises(WeightsError):
-        split(net, refs(lstm + " " + out), tf_keras=True)
+        split(net, refs(lstm + " " + out), tf_keras=True, same_save=True)
 
 
 def test_error_of_other_counts_says_both():
@@ -247,7 +246,184 @@ def test_unknown_class_in_a_frozen_inner_model():
 
 def test_unknown_neighbours_with_bare_names_are_ambiguous():
     with pytest.raises(AmbiguousWeightsError, match="'one', 'two'"):
-        split(topology(odd("one"), odd("two")), refs("gain:4 gain_1:4"))
+        split(topology(odd("one"), odd("two", of="another kind")), refs("gain:4 gain_1:4"))
+
+
+@pytest.mark.parametrize(
+    ("layers", "weights", "wanted"),
+    [
+        # in a row; of two roles each; with weights that never train
+        ([odd("one"), odd("two")], "gain:4 gain_1:4", {"one": "gain", "two": "gain_1"}),
+        (
+            [odd("one"), odd("two"), odd("three")],
+            "gain:4 seen:1 gain_1:4 seen_1:1 gain_2:4 seen_2:1",
+            {"one": "gain seen", "two": "gain_1 seen_1", "three": "gain_2 seen_2"},
+        ),
+        (
+            [odd("one"), odd("two"), dense("d1")],
+            "gain:4 gain_1:4 d1/kernel:4,4 d1/bias:4 seen:2 seen_1:2",
+            {"one": "gain seen", "two": "gain_1 seen_1"},
+        ),
+        # apart, and two kinds of them
+        (
+            [odd("one"), dense("d1"), odd("two"), odd("a", k=2), odd("b", k=2), dense("d2")],
+            "gain:4 d1/kernel:4,4 d1/bias:4 gain_1:4 w:2 w_1:2 w_2:2 w_3:2 d2/kernel:4,4 d2/bias:4",
+            {"one": "gain", "a": "w w_1", "two": "gain_1", "b": "w_2 w_3"},
+        ),
+        # inside a model
+        (
+            [model("m", odd("one"), odd("two")), dense("d1")],
+            "gain:4 gain_1:4 d1/kernel:4,4 d1/bias:4",
+            {"m": "gain gain_1"},
+        ),
+        # frozen, all of them
+        (
+            [odd("one", trainable=False), odd("two", trainable=False), dense("d1")],
+            "d1/kernel:4,4 d1/bias:4 gain:4 gain_1:4",
+            {"one": "gain", "two": "gain_1"},
+        ),
+    ],
+)
+def test_equal_layers_of_an_unknown_class_own_equally_much(layers, weights, wanted):
+    got = dealt(topology(*layers), refs(weights))
+    assert {name: got[name] for name in wanted} == wanted
+    shares = dealt(layers[0].submodel, refs("gain:4 gain_1:4")) if layers[0].submodel else {}
+    assert shares in ({}, {"one": "gain", "two": "gain_1"})
+
+
+@pytest.mark.parametrize(
+    "weights", ["gain:4 gain_1:4 gain_2:4", "gain:4 seen:4", "gain:4 gain_1:5", "gain:4 gain_1:4 gain_2:4 bias_x:4"]
+)
+def test_equal_layers_of_an_unknown_class_whose_weights_do_not_fall_into_equal_shares(weights):
+    # each of three could also have its own input's shape: an odd count, other roles or other shapes leave it open
+    with pytest.raises(AmbiguousWeightsError):
+        split(topology(odd("one"), odd("two")), refs(weights))
+
+
+# -- layers that were renamed after building --------------------------------------------------------------
+
+BRANCHES = (
+    "c/kernel:3,3,3,3 c/bias:3 c_1/kernel:3,3,3,3 c_1/bias:3 n/kernel:3,3,3,3 n/bias:3 n_1/kernel:3,3,3,3 n_1/bias:3"
+)
+
+
+def branches(first, second):
+    return topology(*(conv(how(name), 3) for name in "cn" for how in (first, second)))
+
+
+@pytest.mark.parametrize("same_save", [False, True])
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (lambda name: name, lambda name: name + "_2"),
+        (lambda name: name + "_1", lambda name: name + "_2"),
+        (lambda name: name, lambda name: "depth_" + name),
+        (lambda name: "colour_" + name, lambda name: "depth_" + name),
+        (lambda name: "colour_" + name, lambda name: name),
+        (lambda name: name, lambda name: {"c": "beside", "n": "after"}[name]),
+    ],
+)
+def test_layers_renamed_after_building_are_known_by_their_places(first, second, same_save):
+    groups = split(branches(first, second), refs(BRANCHES), same_save=same_save)
+    assert [" ".join(ref.name[:-2] for ref in group.weights) for group in groups] == [
+        "c/kernel c/bias",
+        "c_1/kernel c_1/bias",
+        "n/kernel n/bias",
+        "n_1/kernel n_1/bias",
+    ]
+
+
+def test_names_are_no_witness_where_one_save_wrote_flags_and_weights():
+    net, weights = topology(dense("d1"), dense("d2")), refs("d2/kernel:4,4 d2/bias:4 d1/kernel:4,4 d1/bias:4")
+    groups = split(net, weights, same_save=True)
+    assert [group.weights[0].name for group in groups] == ["d2/kernel:0", "d1/kernel:0"]
+    # counts, shapes and roles are
+    with pytest.raises(WeightsError):
+        split(net, weights[1:] + weights[:1], same_save=True)
+    with pytest.raises(WeightsError):
+        split(net, weights[:3], same_save=True)
+
+
+def test_renamed_layers_beside_an_inner_model_are_told_apart_by_shapes_or_refused():
+    # an inner model may be frozen without a word: the renamed layers' weights may be either's
+    def net(units):
+        return topology(model("m", dense("a_x", units)), dense("b_x"))
+
+    told = "a/kernel:4,3 a/bias:3 b/kernel:3,4 b/bias:4"
+    for weights in (told, "b/kernel:3,4 b/bias:4 a/kernel:4,3 a/bias:3"):
+        assert dealt(net(3), refs(weights))["m"] == "a/kernel a/bias"
+    alike = refs("b/kernel:4,4 b/bias:4 a/kernel:4,4 a/bias:4")
+    with pytest.raises(AmbiguousWeightsError):
+        split(net(4), alike, same_save=True)
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        # the names of two layers of another architecture, whose order is another
+        "e/kernel:4,4 e/bias:4 d1/kernel:4,4 d1/bias:4",
+        # one name for two layers, two names for one
+        "d1/kernel:4,4 d1/bias:4 d1/kernel_1:4,4 d1/bias_1:4",
+        "v/kernel:4,4 w/bias:4 w/kernel:4,4 v/bias:4",
+    ],
+)
+def test_names_that_renaming_does_not_explain(weights):
+    with pytest.raises(WeightsError):
+        split(topology(dense("d1"), dense("d2")), refs(weights))
+
+
+# -- flags of another time --------------------------------------------------------------------------------
+
+
+def test_flags_that_are_not_those_of_the_save():
+    net = topology(conv("c1", 3), bn("b1"), conv("c2", 3), bn("b2"), dense("out"))
+    norm = "{0}/moving_mean:3 {0}/moving_variance:3"
+    # frozen then: the first two
+    weights = refs(
+        "c2/kernel:3,3,3,3 c2/bias:3 b2/gamma:3 b2/beta:3 out/kernel:3,4 out/bias:4"
+        " c1/kernel:3,3,3,3 c1/bias:3 b1/gamma:3 b1/beta:3 " + norm.format("b1") + " " + norm.format("b2")
+    )
+    wanted = {
+        "c1": "c1/kernel c1/bias",
+        "b1": "b1/gamma b1/beta b1/moving_mean b1/moving_variance",
+        "c2": "c2/kernel c2/bias",
+        "b2": "b2/gamma b2/beta b2/moving_mean b2/moving_variance",
+        "out": "out/kernel out/bias",
+    }
+    assert dealt(net, weights) == wanted
+    # frozen in the architecture: others than then
+    assert (
+        dealt(
+            topology(
+                *(layer(**dict(it.config, class_name=it.class_name, trainable=it.name != "out")) for it in net.layers)
+            ),
+            weights,
+        )
+        == wanted
+    )
+    # one save wrote both: then it is damaged
+    with pytest.raises(WeightsError):
+        split(net, weights, same_save=True)
+    # and where names are not the layers' nothing tells them apart
+    with pytest.raises(WeightsError):
+        split(net, [ref(weight.name.replace("1/", "7/").replace("2/", "8/"), *weight.shape) for weight in weights])
+
+
+def test_an_inner_model_with_flags_of_another_time_is_listed_as_its_own_flags_say():
+    inner = model("m", bn("b"), dense("d"))
+    weights = refs(
+        "d/kernel:4,4 d/bias:4 out/kernel:4,4 out/bias:4 b/gamma:4 b/beta:4 b/moving_mean:4 b/moving_variance:4"
+    )
+    assert dealt(topology(inner, dense("out")), weights) == {
+        "m": "b/gamma b/beta d/kernel d/bias b/moving_mean b/moving_variance",
+        "out": "out/kernel out/bias",
+    }
+
+
+def test_flags_of_another_time_with_many_layers_take_no_time():
+    made = [Made(f"d{k}", dense(f"d{k}"), [], refs(f"d{k}/kernel:4,4 d{k}/bias:4")) for k in range(1000)]
+    made += [Made(f"e{k}", dense(f"e{k}"), refs(f"e{k}/kernel:4,4 e{k}/bias:4")) for k in range(1000)]
+    assert len(split(topology(*(item.layer for item in made)), flat(made))) == 2000
 
 
 def test_unknown_class_does_not_get_two_names():

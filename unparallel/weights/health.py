@@ -138,7 +138,7 @@ def _owned(group: LayerWeights, layer: Optional[Layer]) -> Iterator[Tuple[str, O
         yield group.layer, layer, group.weights
         return
     try:
-        parts = split(layer.submodel, group.weights)
+        parts = split(layer.submodel, group.weights, same_save=True)  # as the clean file will be
     except WeightsError:  # nobody can tell: nothing is said of them, and nothing done to them
         yield group.layer, layer, group.weights
         return
