@@ -10,11 +10,11 @@ from typing import Any, Optional
 from . import verify
 from .architecture import with_architecture
 from .atomic import AtomicFile
-from .errors import NotParallelError, UnparallelError, VerificationError
+from .errors import UnparallelError
 from .formats import Format, Opened, format_of, open_model
 from .options import Architecture, ConvertOptions, StrPath, path_text, takes_options
 from .plan import Plan
-from .results import Conversion, Inspection, LayerFacts, WrapperFacts, conversion, inspection
+from .results import Conversion, Inspection
 from .weights.health import HealthCheck, listed, refusal
 
 
@@ -69,7 +69,7 @@ def run(
             health = _health(opened, plan, options)
             form.write(opened.source, plan, health, out)
             _check(form, opened, out.partial, plan, health, options)
-            done = conversion(target, plan, health, (opened.source.stored_size(), out.size), options.verify)
+            done = _result(opened, plan, health, target, out.size, options.verify)
         out.commit()
     return done
 
@@ -90,7 +90,7 @@ def compare(source: str, target: str, options: ConvertOptions) -> Conversion:
         plan = _plan(form, opened, options)
         health = _health(opened, plan, options)
         _check(form, opened, target, plan, health, options)
-        return conversion(target, plan, health, (opened.source.stored_size(), os.path.getsize(target)), True)
+        return _result(opened, plan, health, target, os.path.getsize(target), True)
 
 
 def inspect(
@@ -115,22 +115,17 @@ def inspect(
     """
     options = with_architecture(ConvertOptions(architecture=architecture, trust_slices=trust_slices, scan=scan))
     with open_model(path_text(source)) as opened:
-        verdict, reason, hint = "parallel", "", ""
         plan: Optional[Plan] = None
+        refused: Optional[UnparallelError] = None
         try:
             plan = _plan(format_of(""), opened, options)
         except UnparallelError as error:
-            verdict = "single" if error.exit_code == NOTHING_TO_UNDO else "refused"
-            reason, hint = error.message, error.hint
+            refused = error
         model = plan.after if plan is not None else opened.model
         health = HealthCheck(model, scan)
         if scan:
             verify.scan(opened.source, model.weights, health)
-        size = opened.source.stored_size()
-    return inspection(opened.model, plan, (verdict, reason, hint), health, size)
-
-
-NOTHING_TO_UNDO = 3
+        return Inspection.of(opened.model, plan, refused, health, opened.source.stored_size())
 
 
 def _plan(form: Format, opened: Opened, options: ConvertOptions) -> Plan:
@@ -161,15 +156,8 @@ def _check(form: Format, opened: Opened, path: str, plan: Plan, health: HealthCh
         raise refusal(health.non_finite)
 
 
-__all__ = [
-    "Conversion",
-    "Inspection",
-    "LayerFacts",
-    "NotParallelError",
-    "VerificationError",
-    "WrapperFacts",
-    "compare",
-    "convert",
-    "inspect",
-    "run",
-]
+def _result(
+    opened: Opened, plan: Plan, health: HealthCheck, target: str, bytes_after: int, verified: bool
+) -> Conversion:
+    before = opened.source.stored_size()
+    return Conversion.of(plan, health, target, bytes_before=before, bytes_after=bytes_after, verified=verified)
