@@ -4,9 +4,7 @@ An option that is added later is one more field of `ConvertOptions`: the command
 job and the report's digest all follow from it.
 """
 
-import hashlib
 import inspect
-import json
 import os
 from dataclasses import dataclass, field, fields
 from typing import Any, Callable, Dict, Mapping, TypeVar, Union
@@ -99,6 +97,9 @@ class ConvertOptions:
 
     def digest(self) -> str:
         """Stands for the options that decide what is written, those that are at their defaults left out."""
+        import hashlib  # what only a batch needs, no start of the command should wait for
+        import json
+
         deciding = {
             item.name: getattr(self, item.name)
             for item in fields(self)

@@ -51,7 +51,7 @@ def test_a_tree_gets_the_right_outcome_for_each_file(tmp_path):
     for name, outcome in outcomes.items():
         assert bool(outcome.target) == (outcome.status == "converted")
         assert bool(outcome.reason) == (outcome.status != "converted")
-        assert bool(outcome.hint) or outcome.good
+        assert bool(outcome.hint) or outcome.succeeded
         assert outcome.source == str(tmp_path / "runs" / name)
         assert dict(outcome.versions)["unparallel"] == unparallel.__version__
     made = trees.contents(tmp_path / "clean")
@@ -74,7 +74,7 @@ def test_the_reasons_are_those_of_a_single_conversion(tmp_path):
     assert outcomes["page.h5"].reason == "a text file, not HDF5"
     assert "external" in outcomes["deep/er/linked.h5"].reason
     assert "kernel:0" in outcomes["claiming.h5"].reason
-    assert outcomes["data.h5"].reason == "no Keras file"
+    assert outcomes["data.h5"].reason == "not a Keras file"
 
 
 def test_a_named_file_that_is_no_keras_file_is_refused(tmp_path):

@@ -10,7 +10,7 @@ from typing import Any, List, Optional, Sequence
 from ..options import ConvertOptions, path_text
 from . import many
 from .report import conversion_lines, inspection_lines, print_json, print_versions, say, warn
-from .signals import Stopped, signals
+from .signals import Signals, Stopped
 from .text import complain
 
 MOST_MEMORY = 2 * 2**30
@@ -21,21 +21,12 @@ without -o, what the file holds is shown and nothing is written
 """
 
 
-def _formatter(prog: str) -> argparse.HelpFormatter:
-    """As wide as the terminal; argparse asks for each argument, and by a module that imports three compressors."""
-    try:
-        columns = int(os.environ.get("COLUMNS") or os.get_terminal_size(sys.stdout.fileno()).columns)
-    except (AttributeError, ValueError, OSError):
-        columns = 80
-    return argparse.RawDescriptionHelpFormatter(prog, width=(columns if columns > 0 else 80) - 2)
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="unparallel",
         description="Get the single-GPU Keras model back out of a saved multi_gpu_model file.",
         epilog=EPILOG,
-        formatter_class=_formatter,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
         "sources", metavar="SOURCE", nargs="*", help="the .h5 file of a parallel model, or of its weights; or many"
@@ -102,7 +93,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
             _bound_memory()
             # the collector would go through all that the libraries make while they are imported, several times
             gc.disable()
-        with signals():
+        with Signals():
             return _convert(options) if options.output is not None else _inspect(options)
     except UnparallelError as error:
         complain(error)

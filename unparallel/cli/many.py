@@ -14,7 +14,7 @@ from .text import complain, printable, size_text
 # `unparallel --help` and a file by itself need not wait for what only many files need
 if TYPE_CHECKING:
     from ..jobs.outcome import Outcome
-from .signals import Stopped, signals
+from .signals import Signals, Stopped
 
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 FILE_SUFFIXES = (".h5", ".hdf5", ".hdf")
@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
     outcomes: List[Outcome] = []
     total = 0
     try:
-        with signals(), contextlib.ExitStack() as stack:
+        with Signals(), contextlib.ExitStack() as stack:
             batch = _prepared(options, stack)
             total = batch.total
             work = stack.enter_context(contextlib.closing(batch.run()))
@@ -109,6 +109,7 @@ def _bytes(text: str) -> int:
 def _prepared(options: argparse.Namespace, stack: contextlib.ExitStack) -> Any:
     """The batch that the options describe; what it needs is closed with the stack."""
     from ..jobs import run, sources
+    from ..jobs.job import TIMEOUT
 
     listed = sources.read_list(options.files_from) if options.files_from is not None else []
     executor = stack.enter_context(run.dask_executor(options.dask)) if options.dask is not None else None
@@ -120,7 +121,7 @@ def _prepared(options: argparse.Namespace, stack: contextlib.ExitStack) -> Any:
         exact=_is_exact(options),
         executor=executor,
         jobs=options.jobs or 1,
-        timeout=options.timeout or run.TIMEOUT,
+        timeout=options.timeout or TIMEOUT,
         memory=options.memory,
         overwrite=options.overwrite,
         report=options.report,
@@ -152,7 +153,7 @@ def _progress(options: argparse.Namespace, total: int) -> Iterator[Any]:
     troubles: List[Outcome] = []
 
     def step(outcome: "Outcome") -> None:
-        if not outcome.good:
+        if not outcome.succeeded:
             troubles.append(outcome)
             bar.set_postfix_str(f"{len(troubles)} not converted", refresh=False)
         bar.update()
@@ -194,7 +195,7 @@ def _print_end(options: argparse.Namespace, batch: Any, outcomes: "Sequence[Outc
     if options.json:
         print(json.dumps(batch.report.to_json(), indent=1))
         return
-    needing = [outcome for outcome in outcomes if not outcome.good or outcome.warnings]
+    needing = [outcome for outcome in outcomes if not outcome.succeeded or outcome.warnings]
     stream = sys.stderr if options.quiet else sys.stdout
     if not options.quiet:
         for text in _table(outcomes):
@@ -223,7 +224,7 @@ def _table(outcomes: "Sequence[Outcome]") -> List[str]:
 
 def _needs(outcome: "Outcome") -> List[str]:
     """The lines on a file that somebody should look at."""
-    if outcome.good:
+    if outcome.succeeded:
         return [f"warning   {_shown(outcome.source)}: {warning}" for warning in outcome.warnings]
     lines = [f"{outcome.status:<9} {_shown(outcome.source)}: {outcome.reason}"]
     return lines + [f"          hint: {outcome.hint}"] if outcome.hint else lines
@@ -240,4 +241,4 @@ def _say_stopped(outcomes: "Sequence[Outcome]", total: int) -> None:
 
 
 def _is_bad(outcome: "Outcome", strict: bool) -> bool:
-    return not outcome.good or (strict and bool(outcome.warnings))
+    return not outcome.succeeded or (strict and bool(outcome.warnings))

@@ -1,6 +1,5 @@
 """What the command prints of a conversion, an inspection, and the versions."""
 
-import os
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, List, Sequence
@@ -131,12 +130,9 @@ def print_versions() -> None:
 
 
 def _installed(name: str) -> str:
-    """A library's version as the folder beside it is named: importing the library takes ten times as long."""
-    for folder in sys.path:
-        if os.path.isdir(os.path.join(folder, name)):
-            for entry in os.listdir(folder or os.curdir):
-                # h5py-3.16.0.dist-info, h5py-2.10.0-py3.7.egg-info
-                if entry.startswith(name + "-") and entry.endswith("-info"):
-                    return entry[len(name) + 1 :].rpartition(".")[0].split("-")[0]
-            break
-    return str(import_module(name).__version__)
+    """A library's version, without importing it where Python (from 3.8 on) knows how."""
+    try:
+        metadata = import_module("importlib.metadata")
+    except ImportError:
+        return str(import_module(name).__version__)
+    return str(metadata.version(name))

@@ -31,7 +31,7 @@ class Outcome:
     ----------
     status : str
         "converted"; "single" (there was nothing to undo, and nothing was written); "skipped" (it was done before,
-        or a file found in a folder is none of Keras); "refused" (the file was read, and `reason` says why it is
+        or a file found in a folder is not a Keras file); "refused" (the file was read, and `reason` says why it is
         not converted); "failed" (it could not be read or written, or its process crashed or went over a limit).
     source, target : str
         Absolute paths, or URLs; `target` is "" where nothing is there.
@@ -47,9 +47,9 @@ class Outcome:
         Of the Keras that wrote the source ("" where the file does not tell).
     versions : tuple of (str, str)
         Names and versions of what did the work.
-    settings : str
+    options_digest : str
         Stands for the options that decide what is written.
-    source_stamp, target_stamp : str
+    source_fingerprint, target_fingerprint : str
         Change when the file does.
     """
 
@@ -65,12 +65,12 @@ class Outcome:
     verified: bool = False
     keras_version: str = ""
     versions: Tuple[Tuple[str, str], ...] = ()
-    settings: str = ""
-    source_stamp: str = ""
-    target_stamp: str = ""
+    options_digest: str = ""
+    source_fingerprint: str = ""
+    target_fingerprint: str = ""
 
     @property
-    def good(self) -> bool:
+    def succeeded(self) -> bool:
         """Whether the source is converted or needs no conversion."""
         return self.status not in (REFUSED, FAILED)
 

@@ -20,7 +20,8 @@ from ..errors import FileError, MissingFileError, UnparallelError
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 # Stores where an object appears whole when its upload ends; elsewhere a partial name and a rename are needed.
 OBJECT_STORES = ("s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oci", "oss")
-# What changes when an object changes, by the names that the file systems give it.
+# What changes when an object changes, by the names that the file systems give it.  fsspec's own `ukey` will not do:
+# for HTTP it is the URL alone.
 _VERSION_KEYS = ("ETag", "etag", "md5Hash", "mtime", "LastModified", "last_modified", "updated", "modified", "created")
 
 
@@ -52,7 +53,7 @@ def exists(path: str) -> bool:
         return bool(fs.exists(place))
 
 
-def stamp(path: str) -> str:
+def fingerprint(path: str) -> str:
     """A text that changes when the file does; "" where it is not there, or the store tells nothing."""
     if not is_url(path):
         try:

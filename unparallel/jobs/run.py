@@ -14,7 +14,7 @@ import platform
 import secrets
 import tempfile
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import import_module
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
 
@@ -34,49 +34,12 @@ from ..errors import (
     WorkerError,
     unreadable,
 )
-from ..options import ConvertOptions, StrPath, takes_options
+from ..options import ConvertOptions, StrPath, path_text, takes_options
 from ..results import Conversion
 from . import remote, sources, worker
+from .job import TIMEOUT, Decision, Facts, Job, decide
 from .outcome import CONVERTED, FAILED, REFUSED, SINGLE, SKIPPED, Outcome, Report
 from .sources import Found
-
-# An unattended run must end: a file that takes longer than this hangs.
-TIMEOUT = 3600.0
-
-
-@dataclass(frozen=True)
-class Job:
-    """One file to convert: all that a worker anywhere needs to know.
-
-    Parameters
-    ----------
-    source, target : str
-        Absolute paths or URLs.
-    named : bool
-        Whether the user named the source; what was found in a folder need not be a Keras file.
-    options : ConvertOptions
-    overwrite : bool
-    record : Outcome, optional
-        What the last run's report says of this source.
-    timeout : float, optional
-        Seconds.
-    memory : int, optional
-        Bytes; None for a fair share of the machine's where `parts` jobs run at a time.
-    parts : int
-    run : str
-        Tells the jobs of this run from others.
-    """
-
-    source: str
-    target: str
-    named: bool
-    options: ConvertOptions
-    overwrite: bool = False
-    record: Optional[Outcome] = None
-    timeout: Optional[float] = TIMEOUT
-    memory: Optional[int] = None
-    parts: int = 1
-    run: str = ""
 
 
 @takes_options
@@ -175,22 +138,24 @@ class Batch:
         report: Optional[StrPath] = None,
     ) -> None:
         _check_numbers(jobs, timeout, memory)
-        root = os.fspath(target)
+        root = path_text(target)
         root = root if remote.is_url(root) else os.path.abspath(root)
         if not exact and os.path.exists(root) and not os.path.isdir(root):
             raise FileError("is a file", "more than one file needs a folder as target", root)
         self.executor = executor
         self.width = jobs
         self.root = os.path.dirname(root) if exact else root
-        self.report = Report(None if report is None else os.fspath(report))
+        self.report = Report(None if report is None else path_text(report))
+        # read here, once: an architecture that cannot be read is one error, and not one for each file
+        options = with_architecture(options)
         found = sources.find([named] if isinstance(named, (str, os.PathLike)) else named, listed, root)
         places = [root] if exact and len(found) == 1 else sources.targets(found, root)
         common = Job(
             source="",
             target="",
             named=True,
-            # read here, once: an architecture that cannot be read is one error, and not one for each file
-            options=with_architecture(options),
+            options=options,
+            options_digest=options.digest(),
             overwrite=overwrite,
             timeout=timeout,
             memory=memory,
@@ -200,7 +165,11 @@ class Batch:
         self.problems = [_problem(item) for item in found if item.reason]
         self.jobs = [
             replace(
-                common, source=item.source, target=place, named=item.named, record=self.report.earlier.get(item.source)
+                common,
+                source=item.source,
+                target=place,
+                named=item.named,
+                previous=self.report.earlier.get(item.source),
             )
             for item, place in zip(found, places)
             if not item.reason
@@ -338,7 +307,7 @@ def run_job(job: Job) -> Outcome:
     except WorkerError as error:
         _clean_up_after(job)
         outcome = _failure(job, error)
-    return replace(outcome, seconds=time.monotonic() - start, settings=job.options.digest())
+    return replace(outcome, seconds=time.monotonic() - start, options_digest=job.options_digest)
 
 
 def _clean_up_after(job: Job) -> None:
@@ -361,7 +330,7 @@ def convert_one(job: Job) -> Outcome:
     """
     start = time.monotonic()
     try:
-        outcome = _done_before(job) or _work(job)
+        outcome = _work(job)
     except UnparallelError as error:
         outcome = _failure(job, error)
     except MemoryError:
@@ -371,46 +340,39 @@ def convert_one(job: Job) -> Outcome:
     except Exception as error:  # noqa: BLE001  a defect here must cost one file, not the night
         reason = f"internal error: {type(error).__name__}: {error}"
         outcome = _failure(job, WorkerError(reason, verify.RETRY))
-    return replace(outcome, seconds=time.monotonic() - start, versions=_versions(), settings=job.options.digest())
-
-
-def _done_before(job: Job) -> Optional[Outcome]:
-    """The outcome by the last run's report, where neither the files nor the options are others since."""
-    record = job.record
-    if record is None or job.overwrite or not record.good or record.settings != job.options.digest():
-        return None
-    if not record.source_stamp or record.source_stamp != remote.stamp(job.source):
-        return None
-    if record.status == SINGLE:
-        return record
-    if not record.target:  # found in a folder, and none of Keras
-        return None if job.named else record
-    if not _is_ours(job) or (job.options.verify and not record.verified):
-        return None
-    return replace(record, status=SKIPPED, reason="done before")
-
-
-def _is_ours(job: Job) -> bool:
-    """Whether the target is, untouched, what an earlier run wrote there, and so may be replaced."""
-    record = job.record
-    if record is None or record.target != job.target or not record.target_stamp:
-        return False
-    return record.target_stamp == remote.stamp(job.target)
+    return replace(outcome, seconds=time.monotonic() - start, versions=_versions(), options_digest=job.options_digest)
 
 
 def _work(job: Job) -> Outcome:
-    source_stamp = remote.stamp(job.source)
-    with remote.fetched(job.source) as old, _by_its_name(job, old):
+    facts = _facts(job)
+    decision = decide(job, facts)
+    if decision is Decision.SKIP and job.previous is not None:
+        done = job.previous
+        return replace(done, status=SKIPPED, reason="done before") if done.target else done
+    with remote.fetched(job.source) as local, _by_its_name(job, local):
         try:
-            outcome = _convert_or_compare(job, old)
+            outcome = _carried_out(job, decision, local)
         except AlreadySingleError as error:
-            outcome = Outcome(SINGLE, job.source, "", _reason(job, error), error.hint, bytes_before=_size(old))
+            outcome = Outcome(SINGLE, job.source, "", _reason(job, error), error.hint, bytes_before=_size(local))
         except (NotKerasError, HostileFileError):
-            if job.named or not _is_no_keras(old):
+            if job.named or not _is_foreign(local):
                 raise
-            outcome = Outcome(SKIPPED, job.source, "", "no Keras file", bytes_before=_size(old))
-    target_stamp = remote.stamp(job.target) if outcome.target else ""
-    return replace(outcome, source_stamp=source_stamp, target_stamp=target_stamp)
+            outcome = Outcome(SKIPPED, job.source, "", "not a Keras file", bytes_before=_size(local))
+    target = remote.fingerprint(job.target) if outcome.target else ""
+    return replace(outcome, source_fingerprint=facts.source, target_fingerprint=target)
+
+
+def _facts(job: Job) -> Facts:
+    target = remote.fingerprint(job.target)
+    there = bool(target) or remote.exists(job.target)
+    if there and not remote.is_url(job.target):
+        # what is no file, and the source itself, `convert` has words for
+        there = os.path.isfile(job.target) and not _is_same(job.source, job.target)
+    return Facts(remote.fingerprint(job.source), target, there)
+
+
+def _is_same(source: str, target: str) -> bool:
+    return not remote.is_url(source) and os.path.exists(source) and os.path.samefile(source, target)
 
 
 @contextlib.contextmanager
@@ -424,34 +386,24 @@ def _by_its_name(job: Job, copy: str) -> Iterator[None]:
         raise
 
 
-def _convert_or_compare(job: Job, old: str) -> Outcome:
-    over = job.overwrite or _is_ours(job)
-    if not over and _is_there(job, old):
-        return _compared(job, old)
+def _carried_out(job: Job, decision: Decision, local: str) -> Outcome:
+    if decision is Decision.COMPARE:
+        return _compared(job, local)
     try:
-        return _converted(job, old, over)
+        return _converted(job, local, decision is Decision.REPLACE)
     except TargetExistsError:  # another process was faster
-        if over:
+        if decision is Decision.REPLACE:
             raise
-        return _compared(job, old)
+        return _compared(job, local)
 
 
-def _is_there(job: Job, old: str) -> bool:
-    """Whether there is a file at the target that is not the source itself (`convert` has words for that)."""
-    if remote.is_url(job.target):
-        return remote.exists(job.target)
-    if not os.path.isfile(job.target):
-        return False
-    return not (os.path.exists(old) and os.path.samefile(old, job.target))
-
-
-def _converted(job: Job, old: str, over: bool) -> Outcome:
+def _converted(job: Job, local: str, overwrite: bool) -> Outcome:
     with remote.delivered(job.target) as new:
-        done = conversion.run(old, new, job.options, over, parents=True)
+        done = conversion.run(local, new, job.options, overwrite, parents=True)
     return _outcome(job, CONVERTED, done)
 
 
-def _compared(job: Job, old: str) -> Outcome:
+def _compared(job: Job, local: str) -> Outcome:
     """The outcome for a target that is there: skipped where it is, byte for byte, what the source gives.
 
     Raises
@@ -461,7 +413,7 @@ def _compared(job: Job, old: str) -> Outcome:
     """
     with remote.fetched(job.target) as new:
         try:
-            done = conversion.compare(old, new, job.options)
+            done = conversion.compare(local, new, job.options)
         except VerificationError as error:
             raise TargetExistsError(
                 f"exists, and is not what this file gives: {error.message}",
@@ -484,7 +436,7 @@ def _outcome(job: Job, status: str, done: Conversion) -> Outcome:
     )
 
 
-def _is_no_keras(path: str) -> bool:
+def _is_foreign(path: str) -> bool:
     """Whether an HDF5 file has nothing that Keras writes: other people's data, not a damaged model."""
     try:
         names = hdf5.root_names(path)
