@@ -26,6 +26,7 @@ from .errors import (
     WriteDeniedError,
     WriteError,
 )
+from .options import absolute_path
 
 PARTIAL_SUFFIX = ".unparallel-part"
 # .NAME.PID-HEX.unparallel-part, where the first eight digits of HEX stand for the machine
@@ -88,7 +89,7 @@ class AtomicFile:
         self.source = source
         self.parents = parents
         # through a link, since a rename must not cross file systems
-        self._path = os.path.realpath(target) if os.path.islink(target) else os.path.abspath(target)
+        self._path = os.path.realpath(target) if os.path.islink(target) else absolute_path(target)
         folder, base = os.path.split(self._path)
         self._made = os.path.join(folder, partial_name(base))
         self.partial = os.path.join(self._made, name) if name else self._made
@@ -190,7 +191,7 @@ class AtomicFile:
 
 def check_target(target: str, overwrite: bool, source: str = "", parents: bool = False) -> None:
     """Refuse a target that cannot be written, or must not be, before any work is done: see `AtomicFile`."""
-    folder = os.path.dirname(os.path.abspath(target))
+    folder = os.path.dirname(absolute_path(target))
     if source and os.path.exists(target) and os.path.exists(source) and os.path.samefile(source, target):
         hint = "name another target: the input is never touched"
         raise FileError("target and source are the same file", hint, target)
@@ -212,7 +213,7 @@ def put_in_place(partial: str, target: str, overwrite: bool) -> str:
     """Rename a finished file; the path where it is now, links resolved."""
     if not overwrite:
         _rename_new(partial, target)
-        return os.path.abspath(target)
+        return absolute_path(target)
     place = os.path.realpath(target)
     _copy_permissions(partial, place)
     os.replace(partial, place)
@@ -318,8 +319,9 @@ class Sync:
 
 def partial_name(name: str) -> str:
     """A name for a file while it is being written; it tells whose it is."""
-    short = os.fsencode(name)[:LONGEST_STEM].decode("utf-8", "ignore")
-    return f".{short}.{owner_mark()}{PARTIAL_SUFFIX}"
+    # whole letters, in the encoding of the system's file names, which may have none of these
+    short = os.fsencode(name)[:LONGEST_STEM].decode("utf-8", "ignore").encode("utf-8")
+    return f".{os.fsdecode(short)}.{owner_mark()}{PARTIAL_SUFFIX}"
 
 
 def owner_mark() -> str:

@@ -9,7 +9,7 @@ import os
 from dataclasses import dataclass, field, fields
 from typing import Any, Callable, Dict, Mapping, TypeVar, Union
 
-from .errors import FileError
+from .errors import FileError, MissingFileError
 
 StrPath = Union[str, "os.PathLike[str]"]
 Architecture = Union[StrPath, Dict[str, Any], None]
@@ -123,9 +123,30 @@ def path_text(value: StrPath) -> str:
     Raises
     ------
     FileError
-        It holds a NUL.
+        It holds a NUL, or what the system's encoding has no letters for.
     """
     path = os.fsdecode(value)
     if "\0" in path:
         raise FileError("a path cannot hold a NUL", "check the path", repr(path))
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError as error:
+        reason = f"a file name cannot hold it in this locale, whose encoding is {error.encoding}"
+        raise FileError(reason, "set LC_ALL=C.UTF-8", repr(path)) from error
     return path
+
+
+def absolute_path(path: str) -> str:
+    """The path from the root on.
+
+    Raises
+    ------
+    MissingFileError
+        It is relative, and the current folder was removed.
+    """
+    try:
+        return os.path.abspath(path)
+    except FileNotFoundError as error:
+        raise MissingFileError(
+            "the current folder does not exist any more", "change to another folder", path
+        ) from error

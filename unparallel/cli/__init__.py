@@ -7,11 +7,12 @@ import sys
 from dataclasses import Field, fields
 from typing import Any, List, Optional, Sequence
 
+from ..errors import UnparallelError
 from ..options import ConvertOptions, path_text
 from . import many
-from .report import conversion_lines, inspection_lines, print_json, print_versions, say, warn
+from .report import conversion_lines, inspection_lines, json_text, versions_line
 from .signals import Signals, Stopped
-from .text import complain
+from .text import complain, open_streams, say, tell, tell_error, tell_rest, warn
 
 MOST_MEMORY = 2 * 2**30
 EPILOG = """\
@@ -80,12 +81,8 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     """
     words = list(sys.argv[1:] if argv is None else argv)
     if "--version" in words:
-        print_versions()
-        return 0
+        return 0 if tell(versions_line()) else 1
     options = _parsed(words)
-    # h5py takes a quarter of a second to import: not for --help or a usage error
-    from ..errors import UnparallelError
-
     if options.source is None:
         return many.run(options)
     try:
@@ -99,19 +96,18 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         complain(error)
         return error.exit_code
     except Stopped as stop:
-        print("unparallel: stopped", file=sys.stderr)
+        tell_error("unparallel: stopped")
         return stop.exit_code
 
 
 def console() -> None:
     """Entry point of the installed command."""
+    open_streams()
     try:
         code = main()
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # `unparallel model.h5 | head` closes the pipe: no reason for a traceback, here or at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 1
+    except SystemExit as leave:  # argparse's, which has printed something
+        code = leave.code if isinstance(leave.code, int) else 1
+        code = code if tell_rest() else code or 1
     gc.freeze()  # and through all of it once more at exit: with the above a fifth of a small file's time
     sys.exit(code)
 
@@ -130,17 +126,17 @@ def _bound_memory() -> None:
 
 
 def _convert(options: argparse.Namespace) -> int:
-    from ..conversion import run
+    from ..conversion import run  # h5py takes a quarter of a second to import: not for --help or a usage error
 
     done = run(
         path_text(options.source), path_text(options.output), ConvertOptions.of(vars(options)), options.overwrite
     )
     if options.json:
-        print_json(done)
+        tell(json_text(done))
     elif not options.quiet:
         say(conversion_lines(done))
     warn(done.warnings)
-    return 0
+    return 0  # the file is there, whether or not that could be said
 
 
 def _inspect(options: argparse.Namespace) -> int:
@@ -152,11 +148,12 @@ def _inspect(options: argparse.Namespace) -> int:
         trust_slices=options.trust_slices,
         scan=options.scan or options.strict,
     )
+    heard = True
     if options.json:
-        print_json(seen)
+        heard = tell(json_text(seen))
     elif not options.quiet:
-        say(inspection_lines(seen))
+        heard = say(inspection_lines(seen))
     warn(seen.warnings)
-    if options.strict and seen.non_finite:
+    if not heard or (options.strict and seen.non_finite):
         return 1
     return {"parallel": 0, "single": 3}.get(seen.verdict, 1)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Sequence
 
 from ..errors import UnparallelError
 from ..options import ConvertOptions
-from .text import complain, printable, size_text
+from .text import complain, say, size_text, tell, tell_error
 
 # `unparallel --help` and a file by itself need not wait for what only many files need
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def _progress(options: argparse.Namespace, total: int) -> Iterator[Any]:
         def line(outcome: "Outcome") -> None:
             done.append(outcome)
             if not options.quiet and not options.json:
-                print(printable(f"[{len(done)}/{total}] {_line(outcome)}"), flush=True)
+                say([f"[{len(done)}/{total}] {_line(outcome)}"])
 
         yield line
         return
@@ -185,7 +185,10 @@ def _line(outcome: "Outcome") -> str:
 
 def _shown(path: str) -> str:
     """A path below the current folder as the user would type it."""
-    here = os.path.join(os.getcwd(), "")
+    try:
+        here = os.path.join(os.getcwd(), "")
+    except FileNotFoundError:
+        return path
     return path[len(here) :] if path.startswith(here) and "://" not in path else path
 
 
@@ -193,19 +196,16 @@ def _print_end(options: argparse.Namespace, batch: Any, outcomes: "Sequence[Outc
     import json
 
     if options.json:
-        print(json.dumps(batch.report.to_json(), indent=1))
+        tell(json.dumps(batch.report.to_json(), indent=1))
         return
     needing = [outcome for outcome in outcomes if not outcome.succeeded or outcome.warnings]
-    stream = sys.stderr if options.quiet else sys.stdout
-    if not options.quiet:
-        for text in _table(outcomes):
-            print(text)
     needing.sort(key=lambda outcome: outcome.source)
-    if needing and not options.quiet:
-        print("\nthese need a person:")
-    for outcome in needing:
-        for text in _needs(outcome):
-            print(printable(text), file=stream)
+    lines = [line for outcome in needing for line in _needs(outcome)]
+    if options.quiet:
+        for line in lines:
+            tell_error(line)
+        return
+    say(_table(outcomes) + (["", "needs attention:", *lines] if lines else []))
 
 
 def _table(outcomes: "Sequence[Outcome]") -> List[str]:
@@ -236,8 +236,8 @@ def _say_stopped(outcomes: "Sequence[Outcome]", total: int) -> None:
     counts: Dict[str, int] = count(outcomes)
     facts = ", ".join(f"{number} {status}" for status, number in counts.items() if number)
     facts = f" ({facts})" if facts else ""
-    print(f"\nstopped: {len(outcomes)} of {total} files are done{facts}", file=sys.stderr)
-    print("hint: the same command again goes on from here", file=sys.stderr)
+    tell_error(f"stopped: {len(outcomes)} of {total} files are done{facts}")
+    tell_error("hint: run the same command again to continue")
 
 
 def _is_bad(outcome: "Outcome", strict: bool) -> bool:

@@ -5,29 +5,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, List, Sequence
 
 from .. import __version__
-from .text import printable, size_text
+from .text import size_text
 
 if TYPE_CHECKING:
     from ..results import Conversion, Inspection
 
 
-def say(lines: Sequence[str]) -> None:
-    """Print a line to standard output."""
-    for line in lines:
-        print(printable(line))
-
-
-def warn(warnings: Sequence[str]) -> None:
-    """Print a warning to standard error."""
-    for warning in warnings:
-        print(printable(f"warning: {warning}"), file=sys.stderr)
-
-
-def print_json(value: Any) -> None:
-    """Print a result as JSON."""
+def json_text(value: Any) -> str:
+    """A result as JSON."""
     import json
 
-    print(json.dumps(_jsonable(value), indent=2))
+    return json.dumps(_jsonable(value), indent=2)
 
 
 def _jsonable(value: Any) -> Any:
@@ -122,11 +110,11 @@ def _count(number: int, what: str, many: str = "") -> str:
     return "{} {}".format(format(number, ","), what if number == 1 else many or what + "s")
 
 
-def print_versions() -> None:
+def versions_line() -> str:
     """The versions of what matters for a bug report."""
     libraries = [f"{name} {_installed(name)}" for name in ("h5py", "networkx")]
     python = "Python {}.{}.{}".format(*sys.version_info[:3])
-    print("unparallel {} ({})".format(__version__, ", ".join([*libraries, python])))
+    return "unparallel {} ({})".format(__version__, ", ".join([*libraries, python]))
 
 
 def _installed(name: str) -> str:

@@ -167,7 +167,13 @@ def root_names(path: str) -> List[str]:
     """Names of the root's attributes and members: enough to tell whether a file is one of Keras.
 
     What lies below is not looked at, so what `open_source` refuses may be asked too.
+
+    Raises
+    ------
+    NotKerasError
+        It is no HDF5 file, or a pipe or a device, which to open could wait for ever.
     """
+    _check_signature(path)
     handle = _open_for_reading(path)
     try:
         return [as_text(name) for name in handle.attrs] + [as_text(name) for name in handle]

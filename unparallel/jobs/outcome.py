@@ -9,18 +9,24 @@ import json
 import os
 import time
 from collections import Counter
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, Field, asdict, dataclass, fields
 from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 from .._version import __version__
 from ..atomic import AtomicFile
 from ..errors import FileError, unreadable
+from ..model import Json
+from ..options import absolute_path
 
 CONVERTED, SINGLE, SKIPPED, REFUSED, FAILED = STATUSES = ("converted", "single", "skipped", "refused", "failed")
 FORMAT = 1
 # The report is written again when that many seconds are over, and never takes more than a twentieth of the time.
 INTERVAL = 2.0
 SHARE = 20
+# What no file has the bytes of, and no run the seconds.
+LARGEST = 2**63
+# Characters of a report: about a million outcomes.
+LONGEST = 2**30
 
 
 @dataclass(frozen=True)
@@ -79,11 +85,37 @@ class Outcome:
         return dict(asdict(self), versions=dict(self.versions), warnings=list(self.warnings))
 
     @classmethod
-    def from_json(cls, value: Dict[str, Any]) -> "Outcome":
-        """The outcome that `to_json` gave; what a later version added is left out."""
-        known = {field.name: value[field.name] for field in fields(cls) if field.name in value}
-        versions, warnings = dict(known.get("versions") or {}), known.get("warnings") or ()
-        return cls(**dict(known, versions=tuple(versions.items()), warnings=tuple(map(str, warnings))))
+    def from_json(cls, value: Json) -> "Outcome":
+        """The outcome that `to_json` gave; what a later version added is left out.
+
+        Raises
+        ------
+        ValueError
+            It is not what `to_json` gives: a report is a file like any other.
+        """
+        if not isinstance(value, dict) or value.get("status") not in STATUSES:
+            raise ValueError("no outcome")
+        return cls(**{item.name: _checked(item, value[item.name]) for item in fields(cls) if item.name in value})
+
+
+def _checked(item: "Field[Any]", value: Any) -> Any:
+    """The value of a field, if it is of the field's type, which the default shows."""
+    if item.name == "versions" and isinstance(value, dict):
+        return tuple((name, _text(version)) for name, version in value.items())
+    if item.name == "warnings" and isinstance(value, list):
+        return tuple(map(_text, value))
+    kind = str if item.default is MISSING else type(item.default)
+    if kind in (str, bool) and type(value) is kind:
+        return value
+    if kind in (int, float) and type(value) in (int, kind) and 0 <= value < LARGEST:
+        return value
+    raise ValueError(f"{item.name} is of another type")
+
+
+def _text(value: Json) -> str:
+    if not isinstance(value, str):
+        raise ValueError("not a text")
+    return value
 
 
 class Report:
@@ -101,7 +133,7 @@ class Report:
     """
 
     def __init__(self, path: Optional[str]) -> None:
-        self.path = None if path is None else os.path.abspath(path)
+        self.path = None if path is None else absolute_path(path)
         self.earlier = {} if self.path is None else _read(self.path)
         self._started = _now()
         self._finished: Optional[str] = None
@@ -162,18 +194,29 @@ class Report:
 def _read(path: str) -> Dict[str, Outcome]:
     """The outcomes of an earlier run, by source; none where there is no file."""
     try:
+        # a pipe or a device would be waited for, and must not be replaced
+        if os.path.lexists(path) and not os.path.isfile(path):
+            raise FileError("not a regular file", "name another report", path)
         with open(path, encoding="utf-8") as handle:
-            value = json.load(handle)
-        if value["format"] != FORMAT:
-            raise ValueError
-        outcomes = [Outcome.from_json(item) for item in value["outcomes"]]
+            text = handle.read(LONGEST + 1)
     except FileNotFoundError:
         return {}
     except OSError as error:
         raise unreadable(error, "check the report's path").about(path) from error
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise FileError("exists, and is not a report that can be read", "name another report", path) from error
+    except ValueError as error:
+        raise _no_report(path) from error
+    try:
+        value = json.loads(text) if len(text) <= LONGEST else None
+        if not isinstance(value, dict) or value.get("format") != FORMAT or not isinstance(value["outcomes"], list):
+            raise ValueError("no report")
+        outcomes = [Outcome.from_json(item) for item in value["outcomes"]]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise _no_report(path) from error
     return {outcome.source: outcome for outcome in outcomes}
+
+
+def _no_report(path: str) -> FileError:
+    return FileError("exists, and is not a report that can be read", "name another report", path)
 
 
 def _now() -> str:

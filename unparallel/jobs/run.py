@@ -34,7 +34,7 @@ from ..errors import (
     WorkerError,
     unreadable,
 )
-from ..options import ConvertOptions, StrPath, path_text, takes_options
+from ..options import ConvertOptions, StrPath, absolute_path, path_text, takes_options
 from ..results import Conversion
 from . import remote, sources, worker
 from .job import TIMEOUT, Decision, Facts, Job, decide
@@ -139,7 +139,7 @@ class Batch:
     ) -> None:
         _check_numbers(jobs, timeout, memory)
         root = path_text(target)
-        root = root if remote.is_url(root) else os.path.abspath(root)
+        root = root if remote.is_url(root) else absolute_path(root)
         if not exact and os.path.exists(root) and not os.path.isdir(root):
             raise FileError("is a file", "more than one file needs a folder as target", root)
         self.executor = executor

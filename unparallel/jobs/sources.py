@@ -13,13 +13,16 @@ from collections import defaultdict
 from typing import Dict, Iterable, Iterator, List, NamedTuple, Sequence, Set
 
 from ..atomic import PARTIAL_SUFFIX
-from ..errors import UnparallelError, unreadable
+from ..errors import FileError, UnparallelError, unreadable
 from ..hdf5 import SIGNATURE
-from ..options import StrPath
+from ..options import StrPath, absolute_path
 from . import remote
 
 # In a folder, a file is taken for its name (it may be damaged: somebody should know) or for its first bytes.
 SUFFIXES = (".h5", ".hdf5", ".hdf")
+
+# Bytes of a list: some million paths.
+LONGEST_LIST = 2**28
 
 
 class Found(NamedTuple):
@@ -58,12 +61,12 @@ def find(sources: Iterable[StrPath], listed: Iterable[str], target: str) -> List
         Not searched, if it is inside a source.
     """
     named = [os.fspath(source) for source in sources]
-    avoid = "" if remote.is_url(target) else os.path.abspath(target)
+    avoid = "" if remote.is_url(target) else absolute_path(target)
     folders = [name for name in named if not remote.is_url(name) and os.path.isdir(name)]
     found: Dict[str, Found] = {}
     for name in named:
         # as `cp -r a b target` does: the folder's own name tells two folders apart
-        prefix = os.path.basename(os.path.abspath(name)) if name in folders and len(folders) > 1 else ""
+        prefix = os.path.basename(absolute_path(name)) if name in folders and len(folders) > 1 else ""
         for item in _expanded(name, prefix, avoid):
             found.setdefault(item.source, item)
     for name in listed:
@@ -81,15 +84,23 @@ def read_list(path: str) -> List[str]:
         It cannot be read.
     """
     try:
-        if path == "-":
-            data = sys.stdin.buffer.read()
-        else:
-            with open(path, "rb") as handle:
-                data = handle.read()
+        data = _list_data(path)
     except OSError as error:
         raise unreadable(error, "check the path of the list").about(path) from error
+    if len(data) > LONGEST_LIST:
+        raise FileError("too long for a list of files", "check the path of the list", path)
     names = data.split(b"\0") if b"\0" in data else data.splitlines()
     return [os.fsdecode(name) for name in names if name.strip()]
+
+
+def _list_data(path: str) -> bytes:
+    # a list may well be a pipe, and is read to its end, but not for ever
+    if path != "-":
+        with open(path, "rb") as handle:
+            return handle.read(LONGEST_LIST + 1)
+    if sys.stdin is None:
+        raise FileError("standard input is closed", "give the name of a file", path)
+    return sys.stdin.buffer.read(LONGEST_LIST + 1)
 
 
 def _listed_folder(name: str) -> str:
@@ -98,7 +109,7 @@ def _listed_folder(name: str) -> str:
         return posixpath.dirname(name.split("://", 1)[1])
     path = os.path.normpath(name)
     if path.startswith(os.pardir):
-        path = os.path.abspath(path)
+        path = absolute_path(path)
     folder = path if os.path.isdir(path) else os.path.dirname(path)
     return os.path.splitdrive(folder)[1].replace(os.sep, "/").lstrip("/")
 
@@ -109,7 +120,7 @@ def _expanded(name: str, prefix: str, avoid: str) -> Iterator[Found]:
     elif os.path.isdir(name):
         yield from _folder(name, prefix, avoid)
     elif os.path.lexists(name) or not glob.has_magic(name):
-        yield Found(os.path.abspath(name), posixpath.join(prefix, os.path.basename(name)))
+        yield Found(absolute_path(name), posixpath.join(prefix, os.path.basename(name)))
     else:
         yield from _pattern(name, prefix, avoid)
 
@@ -128,7 +139,7 @@ def _remote(url: str, prefix: str) -> Iterator[Found]:
 
 def _folder(folder: str, prefix: str, avoid: str) -> Iterator[Found]:
     """The HDF5 files below a folder; links to folders are not followed."""
-    root = os.path.abspath(folder)
+    root = absolute_path(folder)
     unreadable: List[OSError] = []
     empty = True
     for path, folders, names in os.walk(root, onerror=unreadable.append):
@@ -164,8 +175,8 @@ def _pattern(pattern: str, prefix: str, avoid: str) -> Iterator[Found]:
     for match in matches:
         layout = posixpath.join(prefix, os.path.relpath(match, base or os.curdir).replace(os.sep, "/"))
         if not os.path.isdir(match):
-            yield Found(os.path.abspath(match), layout)
-        elif "**" not in pattern and os.path.abspath(match) != avoid:
+            yield Found(absolute_path(match), layout)
+        elif "**" not in pattern and absolute_path(match) != avoid:
             yield from _folder(match, layout, avoid)
     if not matches:
         yield Found(pattern, "", True, "no file matches this pattern", "check the pattern; quote it for the shell")
@@ -223,4 +234,4 @@ def _with_digest(layout: str, source: str) -> str:
 def _below(target: str, layout: str) -> str:
     if remote.is_url(target):
         return "{}/{}".format(target.rstrip("/"), layout)
-    return os.path.join(os.path.abspath(target), *layout.split("/"))
+    return os.path.join(absolute_path(target), *layout.split("/"))

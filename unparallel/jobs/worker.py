@@ -139,6 +139,7 @@ class Worker:
             stdout=subprocess.PIPE,
             stderr=self._noise,
             env=_environment(),
+            cwd=_folder_to_stand_in(),
             # Ctrl-C and Ctrl-Z of a terminal go to the caller, who decides
             start_new_session=os.name == "posix",
         )
@@ -147,8 +148,7 @@ class Worker:
         self._to, self._from = self._process.stdin, self._process.stdout
         # when the thread ends, or the interpreter
         weakref.finalize(self, _end, self._process, self._noise, self.owner)
-        path = [os.path.abspath(entry) for entry in sys.path]
-        self._exchange((path, os.getpid(), module), LONGEST_START, None)
+        self._exchange((_import_path(), os.getpid(), module), LONGEST_START, None)
 
     @property
     def usable(self) -> bool:
@@ -220,6 +220,23 @@ class Worker:
         self._noise.seek(max(0, self._noise.seek(0, os.SEEK_END) - 2000))
         lines = self._noise.read().decode("utf-8", "replace").split("\n")
         return next((line.strip() for line in reversed(lines) if line.strip()), "")[:300]
+
+
+def _folder_to_stand_in() -> Optional[str]:
+    """The current folder, unless it is gone, where Python itself fails in places; tasks know absolute paths only."""
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        return os.sep
+
+
+def _import_path() -> List[str]:
+    """Where modules are found, wherever the process may stand."""
+    found = []
+    for entry in sys.path:
+        with contextlib.suppress(FileNotFoundError):  # "" while the current folder is gone
+            found.append(os.path.abspath(entry))
+    return found
 
 
 def too_much(memory: int) -> Tuple[str, str]:
