@@ -1,5 +1,7 @@
 """Live models without a Keras: objects that have what `live_graph` reads, as each flavour names it."""
 
+import base64
+import marshal
 import types
 
 import pytest
@@ -7,8 +9,8 @@ import pytest
 from unparallel.errors import AlreadySingleError, FileError, NotParallelError, UnparallelError
 from unparallel.live.checkpoint import TemplateCheckpoint, load_template, save_template
 from unparallel.live.template import extract_template
-from unparallel.live.topology import LiveGraph, _captured, _function_field, flat, keras_classes, map_structure
-from unparallel.slices import Bound, Name, Unknown
+from unparallel.live.topology import LiveGraph, _captured, _saved_function, flat, keras_classes, map_structure
+from unparallel.slices import Name, SavedFunction, Unknown
 
 from .. import tiny
 from ..tiny import save
@@ -299,11 +301,10 @@ def test_flat_and_map_go_the_same_way():
 
 
 def test_what_a_function_holds():
-    text, defaults, closure, known = _function_field(rows)
-    assert isinstance(text, str)
-    assert (defaults, closure) == ([], [])
-    assert known == Bound({"tf": Name(("tensorflow",))})
-    assert _function_field(len) == "len"
+    found = _saved_function(rows)
+    assert found == SavedFunction(found.text, (), (), {"tf": Name(("tensorflow",))})
+    assert marshal.loads(base64.b64decode(found.text)) == rows.__code__
+    assert _saved_function(len) == "len"
 
 
 def test_what_a_variable_stands_for():

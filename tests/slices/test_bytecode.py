@@ -17,15 +17,15 @@ from hypothesis import strategies as st
 from unparallel.errors import BytecodeError
 from unparallel.slices import interpreter
 from unparallel.slices import marshal as marshalled
-from unparallel.slices.instructions import decode, versions
+from unparallel.slices.instructions import decode, readings
 from unparallel.slices.marshal import read_bytes, read_text
-from unparallel.slices.opcodes import DIALECTS
+from unparallel.slices.opcodes import VERSIONS as PYTHONS
 
 HERE = Path(__file__).parent
 DATA = json.loads((HERE / "data" / "bytecode.json").read_text())
 VERSIONS = sorted(DATA["code"], key=lambda version: tuple(map(int, version.split("."))))
 RUNNING = "{}.{}".format(*sys.version_info[:2])
-known_here = pytest.mark.skipif(RUNNING not in DIALECTS, reason="no table for the Python that runs this")
+known_here = pytest.mark.skipif(RUNNING not in PYTHONS, reason="no table for the Python that runs this")
 
 
 def data_of(version, name):
@@ -45,14 +45,14 @@ def test_reads_every_function(version):
 def test_tells_the_version(version):
     alike = {"3.6": {"3.6", "3.7"}, "3.7": {"3.6", "3.7"}, "3.8": {"3.8", "3.9"}, "3.9": {"3.8", "3.9"}}
     for name, text in DATA["code"][version].items():
-        found = versions(read_text(text)[0])
+        found = readings(read_text(text)[0])
         assert version in found
         # a function that only returns a constant is the same in 3.11 and 3.12
         assert set(found) <= alike.get(version, {version}) or name == "shape_empty"
 
 
 def test_methods_tell_36_from_37():
-    assert versions(read_text(DATA["code"]["3.7"]["cut_with_shapes"])[0]) == ("3.7",)
+    assert list(readings(read_text(DATA["code"]["3.7"]["cut_with_shapes"])[0])) == ["3.7"]
 
 
 def test_jumps_tell_39_from_310():
@@ -60,7 +60,7 @@ def test_jumps_tell_39_from_310():
     for version, other in (("3.9", "3.10"), ("3.10", "3.9")):
         code = read_text(DATA["code"][version]["cut_conditions"])[0]
         with pytest.raises(BytecodeError, match=f"not those of Python {re.escape(other)}"):
-            decode(code, DIALECTS[other])
+            decode(code, PYTHONS[other])
 
 
 @pytest.mark.parametrize("version", ["2.7", "3.6"])
@@ -90,7 +90,7 @@ def test_code_knows_its_variables():
 def test_table_is_that_of_this_python():
     # from 230 on stand operations that only a tracing interpreter puts in place
     here = {number: name for name, number in opcode.opmap.items() if 0 < number < 230}
-    table = {number: name for number, name in DIALECTS[RUNNING].operations.items() if number}
+    table = {number: name for number, name in PYTHONS[RUNNING].operations.items() if number}
     assert table == here
 
 
@@ -98,7 +98,7 @@ def test_table_is_that_of_this_python():
 def test_decodes_like_dis():
     for name, text in DATA["code"][RUNNING].items():
         code = read_text(text)[0]
-        ours = decode(code, DIALECTS[RUNNING])
+        ours = decode(code, PYTHONS[RUNNING])
         theirs = [it for it in dis.get_instructions(_live(code)) if it.opname not in ("EXTENDED_ARG", "CACHE")]
         assert len(ours) == len(theirs), name
         starts = {it.offset: index for index, it in enumerate(theirs)}
@@ -136,9 +136,9 @@ def _live(code):
 
 
 def test_every_handler_is_an_operation():
-    known = {"JUMP", "BINARY", "INPLACE", "CALL_PAIRS"}
-    for dialect in DIALECTS.values():
-        known.update(dialect.operations.values())
+    known = {"JUMP", "BINARY", "INPLACE", "CALL_PAIRS", "MAKE_FUNCTION_COUNTED"}
+    for python in PYTHONS.values():
+        known.update(python.operations.values())
     assert set(interpreter._HANDLERS) <= known
 
 
@@ -299,12 +299,12 @@ def with_instructions(version, instructions):
 )
 def test_refuses_bad_instructions(version, instructions):
     with pytest.raises(BytecodeError, match="not those of Python"):
-        decode(with_instructions(version, instructions), DIALECTS[version])
+        decode(with_instructions(version, instructions), PYTHONS[version])
 
 
 def test_extended_operands():
     code = with_instructions("3.7", [144, 1] + [110, 0] + [9, 0] * 128 + [100, 0, 83, 0])
-    assert decode(code, DIALECTS["3.7"])[0].target == 129
+    assert decode(code, PYTHONS["3.7"])[0].target == 129
 
 
 # -- fuzzing
@@ -323,11 +323,11 @@ def test_mutated_bytes_read_or_are_refused(data, changes, cut):
         mutated[place % len(mutated)] = value
     mutated = bytes(mutated[: len(mutated) - cut])
     try:
-        readings = read_text(base64.b64encode(mutated).decode("ascii"))
+        codes = read_text(base64.b64encode(mutated).decode("ascii"))
     except BytecodeError:
         return
-    for code in readings:
-        assert all(version in DIALECTS for version in versions(code))
+    for code in codes:
+        assert all(version in PYTHONS for version in readings(code))
 
 
 @given(st.binary(max_size=200))
@@ -348,6 +348,13 @@ def test_nothing_here_can_load_code():
         source = module.read_text()
         imports = re.findall(r"^(?:from|import) +(\S+)", source, re.MULTILINE)
         own = {".errors", ".model"} | {path.stem for path in Path(marshalled.__file__).parent.glob("*.py")}
-        assert {name for name in imports if not name.startswith(".")} <= {"binascii", "struct", "dataclasses", "typing"}
+        assert {name for name in imports if not name.startswith(".")} <= {
+            "binascii",
+            "dataclasses",
+            "functools",
+            "operator",
+            "struct",
+            "typing",
+        }
         assert {name[1:] for name in imports if name.startswith(".") and len(name) > 1} <= own
         assert not re.search(r"\b(eval|exec|compile|__import__|getattr)\(", source)

@@ -11,11 +11,11 @@ import contextlib
 import marshal
 from importlib import import_module
 from types import FunctionType, ModuleType
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, Union
 
 from ..errors import UnparallelError
 from ..model import Call, Json, Layer, TensorKey, Topology
-from ..slices import Bound, Name, Unknown
+from ..slices import Name, SavedFunction, Unknown
 
 LIVE = "live"
 # the name that TensorFlow's package has inside TensorFlow 1.15 and 2.0
@@ -149,17 +149,17 @@ def _constant(value: Any) -> Json:
 # -- functions --------------------------------------------------------------------------------------------
 
 
-def _function_field(function: Any) -> Json:
-    """A function as `slices` reads it: [base64 of marshalled code, defaults, closure, globals].
+def _saved_function(function: Any) -> Union[SavedFunction, str]:
+    """A function as `slices` reads it, with what its globals are bound to.
 
     The code is dumped and never loaded.  What is no plain function is named only.
     """
     if not isinstance(function, FunctionType) or function.__kwdefaults__:
         return getattr(function, "__name__", type(function).__name__)
     text = base64.b64encode(marshal.dumps(function.__code__)).decode("ascii")
-    defaults = [_captured(value) for value in function.__defaults__ or ()]
-    closure = [_captured(_contents(cell)) for cell in function.__closure__ or ()]
-    return [text, defaults, closure, _globals(function)]
+    defaults = tuple(_captured(value) for value in function.__defaults__ or ())
+    closure = tuple(_captured(_contents(cell)) for cell in function.__closure__ or ())
+    return SavedFunction(text, defaults, closure, _globals(function))
 
 
 def _contents(cell: Any) -> Any:
@@ -180,9 +180,9 @@ def _captured(value: Any) -> Any:
     return Unknown(f"it uses a value of type {type(value).__name__}") if isinstance(found, dict) else found
 
 
-def _globals(function: FunctionType) -> Bound:
+def _globals(function: FunctionType) -> Dict[str, object]:
     """The globals that a function may use, as they are now."""
-    found = Bound()
+    found: Dict[str, object] = {}
     stack = [function.__code__]
     while stack:
         code = stack.pop()
@@ -277,7 +277,7 @@ class LiveGraph:
         if getattr(live, "weights", None):
             return {"name": live.name}
         if class_name(live) == "Lambda":
-            function = _function_field(getattr(live, "function", None))
+            function = _saved_function(getattr(live, "function", None))
             return {"name": live.name, "function": function, "arguments": _plain(live.arguments or {}, _constant)}
         try:
             config = live.get_config()

@@ -6,18 +6,19 @@ Layers are rows of a table (`layers`).  A call is `Rows` only if that follows fo
 with the reason.  The names of the function itself, of its parameters and of the layer are never evidence.
 """
 
-from .lambdas import Bound, CodeInfo, code_of
+from .lambdas import CodeInfo, Context, SavedFunction, code_of
 from .layers import evaluate, is_helper, looks_like_slice, shape_is_scalar
 from .partition import check_partition, describe
 from .values import Joined, Mean, Name, Rows, Tensor, Unknown
 
 __all__ = [
-    "Bound",
     "CodeInfo",
+    "Context",
     "Joined",
     "Mean",
     "Name",
     "Rows",
+    "SavedFunction",
     "Tensor",
     "Unknown",
     "check_partition",

@@ -1,26 +1,26 @@
-"""The values that the interpreter walks a slice function over: tensors, sizes and lists of them."""
+"""The domain of rows: what Python's operations mean for tensors, sizes and lists of them."""
 
-from typing import Any, Dict, Mapping, Optional, Sequence
+from typing import Dict, Mapping, Optional, Sequence
 
 from .functions import PURE, TABLE, apply, items_of, module_of
-from .interpreter import Domain, Items
+from .interpreter import TEXT, Domain, Function
+from .marshal import Other
 from .operations import binary, compare_values, static_shape, subscript, truth
-from .sizes import (
-    Size,
-    Undecided,
-    Vector,
-)
-from .values import Method, Name, Rows, Tensor, Unknown
+from .sizes import Size, Undecided, Vector
+from .values import Method, Name, OpenTuple, Rows, Scope, Tensor, Unknown
 
-_LITERALS: Dict[str, Any] = {"True": True, "False": False, "None": None, "Ellipsis": Ellipsis}
+_LITERALS: Dict[str, object] = {"True": True, "False": False, "None": None, "Ellipsis": Ellipsis}
+
+# Functions that only say something: they leave whatever they are given alone
+_MESSAGES = frozenset(("print", "log", "logger", "logging", "glog", "warnings", "LOG", "LOGGER", "_logger", "pprint"))
+
+# Context managers of TensorFlow and Keras that change the names or places of operations and nothing else.  They let
+# exceptions pass.
+_SCOPES = frozenset(("name_scope", "variable_scope", "device", "control_dependencies", "colocate_with"))
 
 
-def _listed(value: Any) -> Sequence[Any]:
-    return value.values if isinstance(value, Items) else ()
-
-
-class Tensors(Domain):
-    """What Python's operations mean for tensors, sizes and lists of them.
+class RowDomain(Domain):
+    """See `Domain`.
 
     Parameters
     ----------
@@ -28,57 +28,49 @@ class Tensors(Domain):
         What globals are bound to, where that is known: then custom has no say.
     """
 
-    def __init__(self, known: Optional[Mapping[str, Any]] = None) -> None:
+    def __init__(self, known: Optional[Mapping[str, object]] = None) -> None:
         self.known = known or {}
 
-    def binary(self, symbol: str, left: Any, right: Any) -> Any:
-        """See `Domain`."""
+    def binary(self, symbol: str, left: object, right: object) -> object:  # noqa: D102
         return binary(symbol, left, right)
 
-    def unary(self, symbol: str, value: Any) -> Any:
-        """See `Domain`."""
+    def unary(self, symbol: str, value: object) -> object:  # noqa: D102
         return binary("*", value, -1) if symbol == "-" else binary("+", value, 0)
 
-    def compare(self, symbol: str, left: Any, right: Any) -> Any:
-        """See `Domain`."""
+    def compare(self, symbol: str, left: object, right: object) -> object:  # noqa: D102
         return compare_values(symbol, left, right)
 
-    def truth(self, value: Any) -> bool:
-        """See `Domain`."""
+    def truth(self, value: object) -> bool:  # noqa: D102
         return truth(value)
 
-    def subscript(self, value: Any, index: Any) -> Any:
-        """See `Domain`."""
+    def subscript(self, value: object, index: object) -> object:  # noqa: D102
         return subscript(value, index)
 
-    def iterate(self, value: Any) -> Items:
-        """See `Domain`."""
+    def iterate(self, value: object) -> Sequence[object]:  # noqa: D102
         return items_of(value)
 
-    def global_name(self, name: str) -> Any:
-        """See `Domain`."""
+    def global_name(self, name: str) -> object:  # noqa: D102
         if name in self.known:
             return self.known[name]
         return _LITERALS[name] if name in _LITERALS else Name((name,))
 
-    def cost(self, value: Any) -> int:
-        """See `Domain`."""
+    def module(self, name: str, leaf: bool) -> object:  # noqa: D102
+        path = tuple(name.split("."))
+        return Name(path if leaf else path[:1])
+
+    def cost(self, value: object) -> int:  # noqa: D102
         if isinstance(value, Size):
             return len(value.values) // 8
         if isinstance(value, Rows):
             return 1 + self.cost(value.start) + self.cost(value.stop)
         if isinstance(value, Vector):
             return sum(self.cost(item) for item in value.items)
-        # lists in lists cost nothing more: they were paid for when they were made
-        return len(_listed(value)) + sum(self.cost(item) for item in _listed(value) if not isinstance(item, Items))
+        if isinstance(value, (list, tuple)):
+            # lists in lists cost nothing more: they were paid for when they were made
+            return len(value) + sum(self.cost(item) for item in value if not isinstance(item, (list, tuple)))
+        return 0
 
-    def module(self, name: str, leaf: bool) -> Any:
-        """See `Domain`."""
-        path = tuple(name.split("."))
-        return Name(path if leaf else path[:1])
-
-    def attribute(self, value: Any, name: str) -> Any:
-        """See `Domain`."""
+    def attribute(self, value: object, name: str) -> object:  # noqa: D102
         if isinstance(value, Name):
             if len(value.path) > 8:
                 raise Undecided("it reads a long chain of attributes")
@@ -87,34 +79,62 @@ class Tensors(Domain):
             return value
         if isinstance(value, (Tensor, Rows)) and name in ("shape", "_keras_shape"):
             return static_shape(value)
-        if isinstance(value, (Tensor, Rows, Items)):
+        if isinstance(value, (Tensor, Rows)) and name in ("name", "dtype"):
+            return TEXT
+        if isinstance(value, (Tensor, Rows, list, tuple, OpenTuple, str)) or value == TEXT:
             return Method(value, name)
         raise Undecided(f"it reads the attribute {name!r}")
 
-    def call(self, function: Any, args: Sequence[Any], kwargs: Dict[str, Any]) -> Any:
-        """See `Domain`."""
+    def call(self, function: object, args: Sequence[object], kwargs: Mapping[str, object]) -> object:  # noqa: D102
         if isinstance(function, Method):
             return _call_method(function, args, kwargs)
+        if isinstance(function, Unknown) and not _can_change([*args, *kwargs.values()]):
+            return function
         if not isinstance(function, Name):
             raise Undecided("it calls something that is not known")
         module = module_of(function.path)
         row = TABLE.get((module, function.path[-1]))
         if row is not None:
             return apply(row, args, kwargs)
+        if module in PURE and function.path[-1] in _SCOPES:
+            return Scope()
         reason = "it calls {}".format(".".join(function.path))
-        if module in PURE:
+        # the result is not known, which is of no matter where it is dropped, unless the call changes what it is given
+        if module in PURE or function.path[0] in _MESSAGES or not _can_change([*args, *kwargs.values()]):
             return Unknown(reason)
         raise Undecided(reason)
 
+    def enter(self, manager: object) -> object:  # noqa: D102
+        if isinstance(manager, Scope):
+            return TEXT  # the name of a scope
+        raise Undecided("it uses a context manager that is not known")
 
-def _call_method(method: Method, args: Sequence[Any], kwargs: Dict[str, Any]) -> Any:
+
+def _can_change(values: Sequence[object]) -> bool:
+    """Whether any of the values can be changed by a function that is given it: a list, or a function with variables."""
+    return any(
+        isinstance(value, (list, Function))
+        or isinstance(value, tuple)
+        and _can_change(value)
+        or isinstance(value, Method)
+        and _can_change([value.owner])
+        for value in values
+    )
+
+
+def _call_method(method: Method, args: Sequence[object], kwargs: Mapping[str, object]) -> object:
     owner, name = method.owner, method.name
-    if isinstance(owner, (Tensor, Rows)) and name == "get_shape" and not args and not kwargs:
-        return static_shape(owner)
-    if isinstance(owner, Items) and not kwargs:
+    if isinstance(owner, (Tensor, Rows)):
+        if name == "get_shape" and not args and not kwargs:
+            return static_shape(owner)
+        if name == "set_shape":
+            return None  # what was not known when the model was built, or an error
+    if isinstance(owner, (list, tuple, OpenTuple)) and not kwargs:
         if name == "as_list" and not args:
-            return Items(owner.values, True, owner.tail)
-        if name == "append" and len(args) == 1 and owner.mutable and owner.tail is None:
-            owner.values.append(args[0])
+            return owner if isinstance(owner, OpenTuple) else list(owner)
+        if name == "append" and len(args) == 1 and isinstance(owner, list):
+            owner.append(args[0])
             return None
+    if isinstance(owner, (str, Other)) and name in ("format", "join", "lower", "upper", "strip"):
+        return TEXT
     raise Undecided(f"it calls the method {name!r}")

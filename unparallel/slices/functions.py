@@ -6,9 +6,10 @@ Functions are rows of a table.  One thing has to be taken on trust: a file does 
 `tf` or `K` was bound to, so the customary names of modules (`_MODULES`) count as these modules.
 """
 
-from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Tuple
+from functools import lru_cache
+from typing import Callable, Dict, FrozenSet, List, Mapping, NamedTuple, Sequence, Tuple
 
-from .interpreter import Items, Slice
+from .interpreter import TEXT
 from .marshal import Other
 from .operations import (
     add_all,
@@ -27,6 +28,7 @@ from .operations import (
     reduce_with,
     reshape,
     shape_of,
+    shape_tuple,
     squeeze,
     stack,
     static_shape,
@@ -40,7 +42,7 @@ from .sizes import (
     Undecided,
     fixed,
 )
-from .values import MAX_ITEMS, Mean, Name, Rows, Sum, Unknown, all_tensors, is_tensor
+from .values import MAX_ITEMS, Mean, Name, OpenTuple, Rows, Sum, Unknown, all_tensors, is_tensor
 
 # What the customary names of modules stand for.  A name counts only below one of the roots.
 _MODULES: Dict[str, str] = {
@@ -71,7 +73,7 @@ PURE = frozenset(("tf", "K", "ops", "layers"))
 
 
 class Row(NamedTuple):
-    """A function: the modules that hold it, its names, its parameters in order, and its meaning.
+    """A function: the modules that hold it, its names, its parameters in order, and what it means for rows.
 
     A parameter with a question mark may be unknown without the result being so.  Parameters that the meaning
     does not look at stand after a bar; giving them anything but a default (None, False or text) makes the
@@ -81,8 +83,66 @@ class Row(NamedTuple):
     modules: str
     names: str
     parameters: str
-    meaning: Callable[..., Any]
+    meaning: Callable[..., object]
 
+    @property
+    def signature(self) -> "Signature":
+        """The parameters, taken apart once."""
+        return _signature(self.parameters)
+
+
+class Signature(NamedTuple):
+    """The parameters of a function in the table.
+
+    Attributes
+    ----------
+    used, ignored : tuple of str
+        Those that the meaning takes, and those behind them that it does not look at.
+    unknown : frozenset of str
+        Those that may be unknown without the result being so.
+    """
+
+    used: Tuple[str, ...]
+    ignored: Tuple[str, ...]
+    unknown: FrozenSet[str]
+
+    def bind(self, args: Sequence[object], kwargs: Mapping[str, object]) -> Dict[str, object]:
+        """The value of each parameter that is given; keywords may be those of another version of the function."""
+        names = self.used + self.ignored
+        if len(args) > len(names):
+            raise Undecided("it gives a function too many arguments")
+        found = dict(zip(names, args))
+        for keyword, value in kwargs.items():
+            meant = [name for name in names if keyword in _RENAMED.get(name, (name,)) and name not in found]
+            if not meant:
+                raise Undecided(f"it gives a function an unusual argument {keyword!r}")
+            found[meant[0]] = value
+        return found
+
+
+@lru_cache(maxsize=None)
+def _signature(parameters: str) -> Signature:
+    used, ignored = (part.split() for part in (parameters + "|").split("|")[:2])
+    unknown = frozenset(name[:-1] for name in used if name.endswith("?"))
+    return Signature(tuple(name.rstrip("?") for name in used), tuple(ignored), unknown)
+
+
+ABSENT = Other("absent")
+
+# Names of one parameter through the versions
+_RENAMED: Dict[str, Tuple[str, ...]] = {
+    "input": ("input", "x", "tensor"),
+    "x": ("x", "tensor", "tensors", "inputs", "data"),
+    "value": ("value", "input"),
+    "values": ("values", "inputs"),
+    "num_or_size_splits": ("num_or_size_splits", "num_split"),
+    "axis": ("axis", "dim", "split_dim", "concat_dim"),
+    "input_": ("input_", "input"),
+    "params": ("params", "reference"),
+    "keepdims": ("keepdims", "keep_dims"),
+    "tensor": ("tensor", "input", "x"),
+    "start": ("start", "begin"),
+}
 
 # numpy and Keras 3 flatten first where no axis is given
 _ANY_AXIS = Unknown("it gathers along no axis")
@@ -90,7 +150,7 @@ _ANY_AXIS = Unknown("it gathers along no axis")
 FUNCTIONS: Tuple[Row, ...] = (
     Row("tf", "shape", "input | name out_type", shape_of),
     Row("K", "shape", "x", shape_of),
-    Row("ops", "shape", "x", lambda x: Items(shape_of(x).items, False, shape_of(x).tail)),
+    Row("ops", "shape", "x", shape_tuple),
     Row("K", "int_shape", "x", static_shape),
     Row("tf", "rank", "input | name", rank_of),
     Row("K ops", "ndim", "x", rank_of),
@@ -179,79 +239,77 @@ FUNCTIONS: Tuple[Row, ...] = (
     Row("python", "float", "x", lambda x: _python_float(x)),
     Row("python", "len", "x", lambda x: _python_len(x)),
     Row("python", "range xrange", "a b c", lambda *given: _python_range(*given)),
-    Row("python", "list", "x", lambda x: Items(items_of(x).values, True, items_of(x).tail)),
-    Row("python", "tuple", "x", lambda x: Items(items_of(x).values, False, items_of(x).tail)),
+    Row("python", "list", "x", lambda x: x if isinstance(x, OpenTuple) else list(items_of(x))),
+    Row("python", "tuple", "x", lambda x: x if isinstance(x, OpenTuple) else tuple(items_of(x))),
     Row("python", "sum", "x", lambda x: _python_sum(items_of(x))),
     Row("python", "min", "a b", extreme(True)),
     Row("python", "max", "a b", extreme(False)),
     Row("python", "slice", "a b c", lambda *given: _python_slice(*given)),
-    Row("python", "enumerate", "x", lambda x: Items([Items(pair) for pair in enumerate(_all_of(x))])),
-    Row("python", "zip", "a b", lambda a, b: Items([Items(pair) for pair in zip(_all_of(a), _all_of(b))])),
+    Row("python", "enumerate", "x", lambda x: list(enumerate(items_of(x)))),
+    Row("python", "zip", "a b", lambda a, b: list(zip(items_of(a), items_of(b)))),
+    Row("python", "str repr", "x?", lambda x: TEXT),
+    Row("tf", "Print", "input_ data? message? first_n summarize | name", lambda x, *shown: x),
 )
 
 
-def _gather_any_order(value: Any, rows: Any, checked: Any = None, name: Any = None, *rest: Any) -> Rows:
+def _gather_any_order(value: object, rows: object, checked: object = None, name: object = None, *rest: object) -> Rows:
     # the fourth argument is a name in TensorFlow 1 and the axis in TensorFlow 2
     if not (name is None or isinstance(name, str)):
         raise Undecided("it gives a function unusual arguments")
     return gather(value, rows, *(rest or (None,)))
 
 
-def _split_any_order(value: Any, sizes: Any, axis: Any = None) -> Items:
+def _split_any_order(value: object, sizes: object, axis: object = None) -> List[object]:
     # before TensorFlow 1.0 the axis came first and the tensor last
     return split(axis, sizes, value) if fixed(value) is not None and is_tensor(axis) else split(value, sizes, axis)
 
 
-def _python_float(value: Any) -> Any:
+def _python_float(value: object) -> float:
     if isinstance(value, (int, float)):
         return float(value)
     raise Undecided("it makes a fraction of something")
 
 
-def _python_len(value: Any) -> Any:
-    if not isinstance(value, Items):
-        raise Undecided("it asks for the length of something")
-    if value.tail is None:
-        return len(value.values)
-    return Rank(value.tail.source, len(value.values) - value.tail.axis)
+def _python_len(value: object) -> object:
+    if isinstance(value, (list, tuple)):
+        return len(value)
+    if isinstance(value, OpenTuple):
+        return Rank(value.tail.source, len(value.items) - value.tail.axis)
+    raise Undecided("it asks for the length of something")
 
 
-def _python_range(*given: Any) -> Items:
+def _python_range(*given: object) -> List[object]:
     numbers = [fixed(number) for number in given]
-    if None in numbers or not 1 <= len(numbers) <= 3 or numbers[2:] == [0]:
+    known = [number for number in numbers if number is not None]
+    if len(known) != len(numbers) or not 1 <= len(known) <= 3 or known[2:] == [0]:
         raise Undecided("it counts up to something that is not known")
-    found = range(*[number for number in numbers if number is not None])
+    found = range(*known)
     if len(found) > MAX_ITEMS:
         raise Undecided("it counts too far")
-    return Items(list(found))
+    return list(found)
 
 
-def _python_slice(*given: Any) -> Slice:
-    start, stop, step = (None,) + given + (None,) if len(given) == 1 else (given + (None,))[:3]
-    return Slice(start, stop, step)
+def _python_slice(*given: object) -> slice:
+    return slice(*given)
 
 
-def _python_sum(items: Items) -> Any:
+def _python_sum(value: object) -> object:
+    items = items_of(value)
     if all_tensors(items):
-        return Sum(tuple(items.values))
-    total: Any = 0
-    for value in _all_of(items):
-        total = binary("+", total, value)
+        return Sum(tuple(items))
+    total: object = 0
+    for item in items:
+        total = binary("+", total, item)
     return total
 
 
-def items_of(value: Any) -> Items:
+def items_of(value: object) -> Sequence[object]:
     """The list that a loop over a value would go through."""
-    if isinstance(value, Items):
+    if isinstance(value, (list, tuple)):
         return value
-    raise Undecided(value.reason if isinstance(value, Unknown) else "it loops over something that is not a list")
-
-
-def _all_of(value: Any) -> List[Any]:
-    items = items_of(value)
-    if items.tail is not None:
+    if isinstance(value, OpenTuple):
         raise Undecided("it loops over a list of unknown length")
-    return items.values
+    raise Undecided(value.reason if isinstance(value, Unknown) else "it loops over something that is not a list")
 
 
 def _by_module() -> Dict[Tuple[str, str], Row]:
@@ -264,21 +322,6 @@ def _by_module() -> Dict[Tuple[str, str], Row]:
 
 
 TABLE = _by_module()
-ABSENT = Other("absent")
-# Names of one parameter through the versions
-_RENAMED: Dict[str, str] = {
-    "input": "input x tensor",
-    "x": "x tensor tensors inputs data",
-    "value": "value input",
-    "values": "values inputs",
-    "num_or_size_splits": "num_or_size_splits num_split",
-    "axis": "axis dim split_dim concat_dim",
-    "input_": "input_ input",
-    "params": "params reference",
-    "keepdims": "keepdims keep_dims",
-    "tensor": "tensor input x",
-    "start": "start begin",
-}
 
 
 def module_of(path: Tuple[str, ...]) -> str:
@@ -290,34 +333,21 @@ def module_of(path: Tuple[str, ...]) -> str:
     return _MODULES.get(path[-2], "")
 
 
-def apply(row: Row, args: Sequence[Any], kwargs: Dict[str, Any]) -> Any:
+def apply(row: Row, args: Sequence[object], kwargs: Mapping[str, object]) -> object:
     """The meaning of a call of a known function."""
-    used, _, unused = row.parameters.partition("|")
-    names = used.split() + unused.split()
-    given: List[Any] = [ABSENT] * len(names)
-    if len(args) > len(names):
-        raise Undecided("it gives a function too many arguments")
-    given[: len(args)] = args
-    for keyword, value in kwargs.items():
-        given[_position(names, given, keyword)] = value
-    wanted, others = given[: len(used.split())], given[len(used.split()) :]
-    if not all(value is None or value is False or isinstance(value, (Other, str, Name)) for value in others):
-        raise Undecided("it gives a function unusual arguments")
+    signature = row.signature
+    given = signature.bind(args, kwargs)
+    for name in signature.ignored:
+        value = given.get(name)
+        if not (value is None or value is False or isinstance(value, (Other, str, Name))):
+            raise Undecided("it gives a function unusual arguments")
+    wanted = [given.get(name, ABSENT) for name in signature.used]
     while wanted and wanted[-1] is ABSENT:
         wanted.pop()
-    for name, value in zip(names, wanted):
-        if isinstance(value, Unknown) and not name.endswith("?"):
+    for name, value in zip(signature.used, wanted):
+        if isinstance(value, Unknown) and name not in signature.unknown:
             return value
     try:
         return row.meaning(*[None if value is ABSENT else value for value in wanted])
     except TypeError as error:
         raise Undecided("it gives a function too few arguments") from error
-
-
-def _position(names: List[str], given: List[Any], keyword: str) -> int:
-    """Which parameter a keyword means; it must not have been given before."""
-    for position, name in enumerate(names):
-        name = name.rstrip("?")
-        if keyword in _RENAMED.get(name, name).split() and given[position] is ABSENT:
-            return position
-    raise Undecided(f"it gives a function an unusual argument {keyword!r}")

@@ -1,16 +1,204 @@
 """Lambda layers: the functions that a file holds, and what they give."""
 
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ..errors import BytecodeError
 from ..model import Json
-from .domain import Tensors
-from .instructions import versions
-from .interpreter import Cell, Function, Items, Machine
+from .domain import RowDomain
+from .instructions import Routine, readings
+from .interpreter import Budget, Cell, Function, Machine
 from .marshal import Code, read_text
-from .opcodes import DIALECTS
+from .opcodes import VERSIONS
 from .sizes import Dim, Range, Rank, Ratio, Size, Undecided, Vector
-from .values import MAX_ITEMS, Name, Stack, Unknown, is_tensor
+from .values import MAX_ITEMS, Joined, Mean, Name, Output, Rows, Scalar, Stack, Sum, Tensor, Unknown
+
+MAX_NESTING = 32
+# Honest functions take less than 2 KiB; longer ones are read each time, since their instructions fill memory.
+MAX_KEPT_TEXT = 1 << 13
+
+# values that are not rows, but that rows are cut by
+NUMBERS = (int, Size, Dim, Ratio, Rank, Vector, Range)
+
+
+@dataclass(frozen=True)
+class SavedFunction:
+    """A Python function as a layer holds it, in a file or in memory.
+
+    Attributes
+    ----------
+    text : str
+        The marshalled code as Keras writes it into JSON.
+    defaults, closure : tuple of JSON values
+        Of a live function also `Name` for a module and `Unknown`.
+    globals : dict or None
+        What globals are bound to, the same kinds of values; None where nobody says, as in a file.
+    """
+
+    text: str
+    defaults: Tuple[Json, ...] = ()
+    closure: Tuple[Json, ...] = ()
+    globals: Optional[Mapping[str, object]] = None
+
+    @classmethod
+    def from_config(cls, field: Json) -> "Optional[SavedFunction]":
+        """The function in a layer's config; None where the field only names one.
+
+        Raises
+        ------
+        BytecodeError
+            If the field is neither.
+        """
+        if field is None or isinstance(field, (str, cls)):
+            return field if isinstance(field, cls) else None
+        if isinstance(field, dict):
+            inner = field.get("config")
+            if field.get("class_name") != "__lambda__" or not isinstance(inner, dict):
+                return None
+            parts = [inner.get("code"), inner.get("defaults"), inner.get("closure")]
+        else:
+            parts = list(field) if isinstance(field, list) else [None]
+        text, defaults, closure = (parts + [None] * 3)[:3]
+        if not all(part is None or isinstance(part, list) for part in (defaults, closure)):
+            raise BytecodeError("a function's defaults or closure are no list")
+        return cls(text if isinstance(text, str) else "", tuple(defaults or ()), tuple(closure or ()))
+
+
+class Program(NamedTuple):
+    """What the text of a function says.
+
+    Attributes
+    ----------
+    code : Code
+        The code object, by the first reading.
+    routines : tuple of Routine
+        All that it can mean: nearly always one, for all the versions that can have written it.
+    versions : tuple of str
+        These versions, oldest first.
+    """
+
+    code: Code
+    routines: Tuple[Routine, ...]
+    versions: Tuple[str, ...]
+
+    @property
+    def names(self) -> Tuple[str, ...]:
+        """The globals and attributes that the code uses, those of inner functions included."""
+        return tuple(dict.fromkeys(name for inner in self.code.walk() for name in inner.names))
+
+
+def read_program(text: str) -> Program:
+    """Read the text of a function; the replicas of a model hold the same text many times.
+
+    Raises
+    ------
+    BytecodeError
+        If it is no code object.
+    """
+    return _kept_program(text) if len(text) <= MAX_KEPT_TEXT else _program(text)
+
+
+def _program(text: str) -> Program:
+    codes = read_text(text)
+    found = [readings(code) for code in codes]
+    versions = {version for reading in found for version in reading}
+    routines = [routine for reading in found for routine in dict.fromkeys(reading.values())]
+    return Program(codes[0], tuple(routines), tuple([version for version in VERSIONS if version in versions]))
+
+
+_kept_program = lru_cache(maxsize=64)(_program)
+
+
+class Context:
+    """What all proofs for one file share: a budget of steps.
+
+    Parameters
+    ----------
+    budget : Budget, optional
+    """
+
+    def __init__(self, budget: Optional[Budget] = None) -> None:
+        self.budget = budget or Budget()
+        self._read: Set[str] = set()
+
+    def program(self, function: SavedFunction) -> Program:
+        """What a function's text says; a byte that was not read before counts for a step.
+
+        Raises
+        ------
+        BytecodeError
+            If it is no code object.
+        Undecided
+            If there was too much to read.
+        """
+        if function.text not in self._read:
+            self._read.add(function.text)
+            self.budget.spend(len(function.text))
+        return read_program(function.text)
+
+    def follow(self, function: SavedFunction, args: Sequence[object], kwargs: Mapping[str, Json]) -> object:
+        """What a function gives: all that its code can mean must agree."""
+        results: List[object] = []
+        for routine in self.program(function).routines:
+            try:
+                results.append(_frozen(_walk(routine, function, args, kwargs, self.budget)))
+            except Undecided as error:
+                results.append(Unknown(str(error)))
+            except BytecodeError:
+                continue
+        return _agreed(results)
+
+
+def _walk(
+    routine: Routine, saved: SavedFunction, args: Sequence[object], kwargs: Mapping[str, Json], budget: Budget
+) -> object:
+    """What a function gives by one reading; lists are made anew, since it may change them."""
+    defaults = tuple([from_json(value) for value in saved.defaults])
+    closure = tuple([Cell(from_json(value)) for value in saved.closure])
+    given = {name: from_json(value) for name, value in kwargs.items()}
+    for name in ("mask", "training"):
+        # Keras itself gives these to a function that asks for them
+        if name in routine.code.parameters:
+            given[name] = Unknown(f"it depends on its argument {name!r}")
+    values = [list(arg) if isinstance(arg, list) else arg for arg in args]
+    return Machine(RowDomain(saved.globals), budget).call(Function(routine, defaults, closure), values, given)
+
+
+def from_json(value: Json, depth: int = 0) -> object:
+    """An argument as the function would get it."""
+    if isinstance(value, list) and depth < MAX_NESTING:
+        return [from_json(item, depth + 1) for item in value]
+    if value is None or isinstance(value, (bool, int, float, str, Name, Unknown)):
+        return value  # the last two only in a live function's closure
+    return Unknown("it is given a value of an unknown kind")
+
+
+def _agreed(results: Sequence[object]) -> object:
+    if not results:
+        return Unknown("its code is not that of a known version of Python")
+    for result in results:
+        if isinstance(result, Unknown):
+            return result
+    if any(result != results[0] for result in results):
+        return Unknown("its code means different things in different versions of Python")
+    return results[0]
+
+
+def _frozen(value: object) -> object:
+    """A result that can be kept and compared: lists become tuples."""
+    if isinstance(value, (list, tuple)) and len(value) <= MAX_ITEMS:
+        return tuple([checked_result(item) for item in value])
+    return checked_result(value)
+
+
+def checked_result(value: object) -> Output:
+    """A result, where it is of a kind that another layer can be given."""
+    if isinstance(value, (Tensor, Rows, Joined, Mean, Sum, Scalar, Unknown, Stack, int, Size, Dim, Ratio, Rank)):
+        return value
+    if isinstance(value, (Vector, Range)):
+        return value
+    raise Undecided("it returns something that is not a part of the batch")
 
 
 class CodeInfo(NamedTuple):
@@ -31,123 +219,6 @@ class CodeInfo(NamedTuple):
     names: Tuple[str, ...]
 
 
-MAX_NESTING = 32
-# values that are not rows, but that rows are cut by
-NUMBERS = (int, Size, Dim, Ratio, Rank, Vector, Range)
-
-
-class Bound(Dict[str, Any]):
-    """What the globals of a live function are bound to: `Name` for a module, a number, `Unknown`.
-
-    No file can say this, so no JSON value is a `Bound`: it is the fourth item of a live function's field.
-    """
-
-
-class _Saved(NamedTuple):
-    """A function as a layer's config holds it; of a live function `known` has the globals."""
-
-    readings: Tuple[Code, ...]
-    defaults: Tuple[Json, ...]
-    closure: Tuple[Json, ...]
-    known: Mapping[str, Any]
-
-
-def saved_function(field: Json) -> Optional[_Saved]:
-    """A dumped function; None where the field only names one.
-
-    Raises
-    ------
-    BytecodeError
-        If the field is neither.
-    """
-    if field is None or isinstance(field, str):
-        return None
-    if isinstance(field, dict):
-        inner = field.get("config")
-        if field.get("class_name") != "__lambda__" or not isinstance(inner, dict):
-            return None
-        parts = [inner.get("code"), inner.get("defaults"), inner.get("closure")]
-    else:
-        parts = list(field) if isinstance(field, list) else [None]
-    text, defaults, closure, known = (parts + [None] * 4)[:4]
-    for part in (defaults, closure):
-        if not (part is None or isinstance(part, list)):
-            raise BytecodeError("a function's defaults or closure are no list")
-    known = known if isinstance(known, Bound) else {}
-    return _Saved(read_text(text if isinstance(text, str) else ""), tuple(defaults or ()), tuple(closure or ()), known)
-
-
-def from_json(value: Json, depth: int = 0) -> Any:
-    """An argument as the function would get it."""
-    if isinstance(value, list) and depth < MAX_NESTING:
-        return Items([from_json(item, depth + 1) for item in value], True)
-    if value is None or isinstance(value, (bool, int, float, str, Name, Unknown)):
-        return value  # the last two only in a live function's closure
-    return Unknown("it is given a value of an unknown kind")
-
-
-def used_names(code: Code) -> Tuple[str, ...]:
-    """The globals and attributes that a code object uses, those of inner functions included."""
-    found: Dict[str, None] = {}
-    for inner in code.walk():
-        found.update(dict.fromkeys(inner.names))
-    return tuple(found)
-
-
-def follow(saved: _Saved, args: Sequence[Any], kwargs: Dict[str, Json]) -> Any:
-    """What a saved function gives: all readings and versions that are possible must agree."""
-    results: List[Any] = []
-    for code in saved.readings:
-        for version in versions(code):
-            try:
-                results.append(_frozen(_walk(code, version, saved, args, kwargs)))
-            except Undecided as error:
-                results.append(Unknown(str(error)))
-            except BytecodeError:
-                continue
-    return _agreed(results)
-
-
-def _walk(code: Code, version: str, saved: _Saved, args: Sequence[Any], kwargs: Dict[str, Json]) -> Any:
-    """What a function gives, read as one version's code; lists are made anew, since it may change them."""
-    defaults = tuple([from_json(value) for value in saved.defaults])
-    closure = tuple([Cell(from_json(value)) for value in saved.closure])
-    given = {name: from_json(value) for name, value in kwargs.items()}
-    for name in ("mask", "training"):
-        # Keras itself gives these to a function that asks for them
-        if name in code.parameters:
-            given[name] = Unknown(f"it depends on its argument {name!r}")
-    values = [Items(arg.values, arg.mutable) if isinstance(arg, Items) else arg for arg in args]
-    return Machine(DIALECTS[version], Tensors(saved.known)).call(Function(code, defaults, closure), values, given)
-
-
-def _agreed(results: List[Any]) -> Any:
-    if not results:
-        return Unknown("its code is not that of a known version of Python")
-    for result in results:
-        if isinstance(result, Unknown):
-            return result
-    if any(result != results[0] for result in results):
-        return Unknown("its code means different things in different versions of Python")
-    return results[0]
-
-
-def _frozen(value: Any) -> Any:
-    """A result that can be kept and compared: lists become tuples."""
-    if isinstance(value, Items):
-        if value.tail is not None or len(value.values) > MAX_ITEMS:
-            raise Undecided("it returns a list of unknown length")
-        return tuple([checked_result(item) for item in value.values])
-    return checked_result(value)
-
-
-def checked_result(value: Any) -> Any:
-    """A result, where it is of a kind that another layer can be given."""
-    if is_tensor(value) or isinstance(value, (Unknown, Stack) + NUMBERS):
-        return value
-    raise Undecided("it returns something that is not a part of the batch")
-
-
 def code_of(config: Json) -> Optional[CodeInfo]:
     """What can be said of the Python code in a Lambda layer's config.
 
@@ -163,15 +234,15 @@ def code_of(config: Json) -> Optional[CodeInfo]:
     """
     field = config.get("function") if isinstance(config, dict) else None
     try:
-        saved = saved_function(field)
+        saved = SavedFunction.from_config(field)
+        program = read_program(saved.text) if saved is not None else None
     except BytecodeError:
         return CodeInfo("unknown", "", ())
-    if saved is None:
+    if program is None:
         return None
-    known = list(DIALECTS)
-    found = sorted({version for code in saved.readings for version in versions(code)}, key=known.index)
+    found = program.versions
     text = "unknown" if not found else found[0] if len(found) == 1 else f"{found[0]} to {found[-1]}"
-    return CodeInfo(text, saved.readings[0].name, used_names(saved.readings[0]))
+    return CodeInfo(text, program.code.name, program.names)
 
 
 def whole_numbers(values: Sequence[Json]) -> List[int]:
@@ -183,10 +254,10 @@ def lambda_numbers(config: Dict[str, Json]) -> List[int]:
     """The numbers among the arguments; with fewer than two there, those of the defaults and the closure too."""
     arguments = config.get("arguments")
     numbers = whole_numbers(list(arguments.values())) if isinstance(arguments, dict) else []
-    try:
-        saved = saved_function(config.get("function"))
-    except BytecodeError:
-        saved = None
-    if len(numbers) < 2 and saved is not None:
-        numbers += whole_numbers(saved.defaults) + whole_numbers(saved.closure)
+    if len(numbers) < 2:
+        try:
+            saved = SavedFunction.from_config(config.get("function"))
+        except BytecodeError:
+            saved = None
+        numbers += whole_numbers(saved.defaults + saved.closure) if saved is not None else []
     return numbers

@@ -1,39 +1,38 @@
 """What the calls of a layer give: a table of the layers that slice, join and compute."""
 
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
 from ..errors import BytecodeError
 from ..model import Call, Json, Layer, is_operation
 from .arguments import call_keywords, first_argument
-from .interpreter import Items
-from .lambdas import NUMBERS, checked_result, follow, lambda_numbers, saved_function, used_names, whole_numbers
+from .lambdas import NUMBERS, Context, SavedFunction, checked_result, lambda_numbers, whole_numbers
 from .operations import concat
 from .oplayers import KERAS3, evaluate_keras3, evaluate_op, evaluate_tf_function
 from .sizes import Undecided
-from .values import Mean, Rows, Scalar, Stack, Sum, Tensor, Unknown
+from .values import Mean, Output, Rows, Scalar, Stack, Sum, Tensor, Unknown
 
 # what a config of an unforeseen shape trips: the call stays unknown, whatever it was
 _DAMAGE = (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError)
 
 
-def _evaluate_lambda(layer: Layer, call: Call, inputs: Sequence[Any]) -> Tuple[Any, ...]:
+def _evaluate_lambda(layer: Layer, call: Call, inputs: Sequence[object], context: Context) -> Sequence[object]:
     try:
-        saved = saved_function(layer.config.get("function"))
+        saved = SavedFunction.from_config(layer.config.get("function"))
+        if saved is None:
+            raise BytecodeError("the file names a function without holding its code")
+        program = context.program(saved)
     except BytecodeError as error:
-        return (Unknown(error.message, layer.class_name),)
-    if saved is None:
-        return (Unknown("the file names a function without holding its code", str(layer.config.get("function"))),)
-    code = saved.readings[0]
+        named = layer.config.get("function")
+        return (Unknown(error.message, named if isinstance(named, str) else layer.class_name),)
     arguments = layer.config.get("arguments") or {}
     try:
         if not isinstance(arguments, dict) or set(call_keywords(call.node)) - {"mask", "training"}:
             raise Undecided("it is called with unusual arguments")
-        shape = first_argument(call, inputs)
-        result = follow(saved, [shape], arguments)
+        result = context.follow(saved, [first_argument(call, inputs)], arguments)
     except Undecided as error:
         result = Unknown(str(error))
     if isinstance(result, Unknown):
-        result = Unknown(result.reason, code.name, used_names(code))
+        result = Unknown(result.reason, program.code.name, program.names)
     return result if isinstance(result, tuple) and result else (result,)
 
 
@@ -42,11 +41,11 @@ def _axis(config: Dict[str, Json], name: str) -> Optional[int]:
     return axis if isinstance(axis, int) and not isinstance(axis, bool) else None
 
 
-def _evaluate_concatenate(layer: Layer, call: Call, inputs: Sequence[Any]) -> Tuple[Any, ...]:
-    return (concat(Items(list(inputs)), _axis(layer.config, "axis")),)
+def _evaluate_concatenate(layer: Layer, call: Call, inputs: Sequence[object], context: Context) -> Sequence[object]:
+    return (concat(inputs, _axis(layer.config, "axis")),)
 
 
-def _evaluate_merge(layer: Layer, call: Call, inputs: Sequence[Any]) -> Tuple[Any, ...]:
+def _evaluate_merge(layer: Layer, call: Call, inputs: Sequence[object], context: Context) -> Sequence[object]:
     """Keras 1: one class for all ways to merge."""
     if layer.config.get("mode_type", "raw") != "raw":
         raise Undecided("it merges by a function")
@@ -55,14 +54,14 @@ def _evaluate_merge(layer: Layer, call: Call, inputs: Sequence[Any]) -> Tuple[An
         return (Mean(tuple(inputs), layer.class_name),)
     if mode != "concat":
         raise Undecided(f"it merges by {mode!r}")
-    return (concat(Items(list(inputs)), _axis(layer.config, "concat_axis")),)
+    return (concat(inputs, _axis(layer.config, "concat_axis")),)
 
 
-def _evaluate_average(layer: Layer, call: Call, inputs: Sequence[Any]) -> Tuple[Any, ...]:
+def _evaluate_average(layer: Layer, call: Call, inputs: Sequence[object], context: Context) -> Sequence[object]:
     return (Mean(tuple(inputs), layer.class_name),)
 
 
-_Evaluate = Callable[[Layer, Call, Sequence[Any]], Tuple[Any, ...]]
+_Evaluate = Callable[[Layer, Call, Sequence[object], Context], Sequence[object]]
 _LAYERS: Dict[str, _Evaluate] = {
     "Lambda": _evaluate_lambda,
     "Concatenate": _evaluate_concatenate,
@@ -104,7 +103,9 @@ def is_helper(layer: Layer) -> bool:
     return _handler(layer) is not None or len(_custom_numbers(layer)) == 2
 
 
-def evaluate(layer: Layer, call: Call, inputs: Sequence[Any]) -> Tuple[Any, ...]:
+def evaluate(
+    layer: Layer, call: Call, inputs: Sequence[object], context: Optional[Context] = None
+) -> Tuple[Output, ...]:
     """What one call of a layer gives.
 
     Parameters
@@ -115,6 +116,8 @@ def evaluate(layer: Layer, call: Call, inputs: Sequence[Any]) -> Tuple[Any, ...]
         One of its calls.
     inputs : sequence
         A value for each of `call.inputs`: what `evaluate` gave for it, or `Tensor`.
+    context : Context, optional
+        Shared by all calls for one file.
 
     Returns
     -------
@@ -137,7 +140,7 @@ def evaluate(layer: Layer, call: Call, inputs: Sequence[Any]) -> Tuple[Any, ...]
     # what is known neither as rows nor as a number is a tensor of its own
     known = [value if isinstance(value, kept) else Tensor(key) for key, value in zip(call.inputs, inputs)]
     try:
-        values = [checked_result(value) for value in handler(layer, call, known)]
+        values: List[Output] = [checked_result(value) for value in handler(layer, call, known, context or Context())]
     except Undecided as error:
         values = [Unknown(str(error))]
     except _DAMAGE:
@@ -145,17 +148,19 @@ def evaluate(layer: Layer, call: Call, inputs: Sequence[Any]) -> Tuple[Any, ...]
     return tuple([_named(value, layer.class_name) for value in values])
 
 
-def _named(value: Any, function: str) -> Any:
+def _named(value: Output, function: str) -> Output:
     """The value; an unknown one bears at least the name of its layer's class."""
     return Unknown(value.reason, function) if isinstance(value, Unknown) and not value.function else value
 
 
-def shape_is_scalar(layer: Layer) -> bool:
+def shape_is_scalar(layer: Layer, context: Optional[Context] = None) -> bool:
     """Whether all that a layer gives provably is single numbers, without a batch axis.
 
     Parameters
     ----------
     layer : Layer
+    context : Context, optional
+        Shared by all calls for one file.
 
     Returns
     -------
@@ -165,15 +170,16 @@ def shape_is_scalar(layer: Layer) -> bool:
     """
     if not is_helper(layer):
         return False
+    context = context or Context()
     if layer.class_name == "Lambda" and layer.config.get("output_shape_type") == "lambda":
         try:
-            saved = saved_function(layer.config.get("output_shape"))
-            if saved is not None and follow(saved, [Unknown("a shape")], {}) == ():
+            saved = SavedFunction.from_config(layer.config.get("output_shape"))
+            if saved is not None and context.follow(saved, [Unknown("a shape")], {}) == ():
                 return True
-        except (BytecodeError,) + _DAMAGE:
+        except (BytecodeError, Undecided) + _DAMAGE:
             pass
     for call in layer.calls[:1]:
-        values = evaluate(layer, call, [Tensor(key) for key in call.inputs])
+        values = evaluate(layer, call, [Tensor(key) for key in call.inputs], context)
         return all(isinstance(value, Scalar) or isinstance(value, Mean) and value.reduces for value in values)
     return False
 

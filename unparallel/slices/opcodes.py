@@ -143,9 +143,10 @@ SAME: Dict[str, str] = {
     "JUMP_ABSOLUTE": "JUMP",
     "JUMP_BACKWARD": "JUMP",
     "JUMP_BACKWARD_NO_INTERRUPT": "JUMP",
-    "CONTINUE_LOOP": "JUMP",
     "LOAD_FAST_CHECK": "LOAD_FAST",
     "INPLACE_DIVIDE": "BINARY_DIVIDE",
+    "WITH_CLEANUP": "WITH_CLEANUP_START",
+    "POP_FINALLY": "END_FINALLY",
     "POP_JUMP_FORWARD_IF_FALSE": "POP_JUMP_IF_FALSE",
     "POP_JUMP_FORWARD_IF_TRUE": "POP_JUMP_IF_TRUE",
     "POP_JUMP_FORWARD_IF_NONE": "POP_JUMP_IF_NONE",
@@ -159,6 +160,9 @@ SAME: Dict[str, str] = {
 
 def _words(text: str) -> FrozenSet[str]:
     return frozenset(text.split())
+
+
+# What the operand of an operation counts
 NAMED = _words(
     "LOAD_GLOBAL LOAD_ATTR LOAD_METHOD LOAD_NAME LOAD_SUPER_ATTR IMPORT_NAME IMPORT_FROM STORE_NAME STORE_GLOBAL"
     " STORE_ATTR DELETE_NAME DELETE_GLOBAL DELETE_ATTR LOAD_FROM_DICT_OR_GLOBALS STORE_ANNOTATION"
@@ -185,38 +189,50 @@ COMPARISONS = ("<", "<=", "==", "!=", ">", ">=", "in", "not in", "is", "is not",
 
 
 @dataclass(frozen=True)
-class Dialect:
-    """The instructions of one Python version."""
+class PythonVersion:
+    """The instructions of one Python version.
 
-    version: str
+    Attributes
+    ----------
+    name : str
+        Such as "3.7".
+    number : tuple of int
+        The same, for comparing.
+    layout : str
+        First version with this version's order of a code object's fields.
+    operations : dict of int to str
+    caches : dict of str to int
+        How many empty instructions follow an operation.
+    """
+
+    name: str
+    number: Tuple[int, int]
     layout: str
     operations: Dict[int, str]
     caches: Dict[str, int]
-
-    @property
-    def number(self) -> Tuple[int, int]:
-        """The version as numbers, for comparing."""
-        major, minor = self.version.split(".")
-        return int(major), int(minor)
 
 
 def _pairs(text: str) -> List[Tuple[str, str]]:
     return [(item.split(":")[0], item.split(":")[1]) for item in text.split()]
 
 
-def _dialects() -> Dict[str, Dialect]:
+def _numbers(version: str) -> Tuple[int, int]:
+    major, minor = version.split(".")
+    return int(major), int(minor)
+
+
+def _versions() -> Dict[str, PythonVersion]:
     tables: Dict[str, Dict[int, str]] = {"": {}}
-    found: Dict[str, Dialect] = {}
-    for version, base, text in _OPERATIONS:
+    found: Dict[str, PythonVersion] = {}
+    for name, base, text in _OPERATIONS:
         table = dict(tables[base])
-        table.update((int(number), name) for number, name in _pairs(text))
-        tables[version] = {number: name for number, name in table.items() if name != "-"}
-        layout = [known for known in LAYOUTS if _numbers(known) <= _numbers(version)][-1]
-        caches = {name: int(count) for name, count in _pairs(_CACHES.get(version, ""))}
-        found[version] = Dialect(version, layout, tables[version], caches)
-    return {version: found[version] for version in sorted(found, key=_numbers)}
+        table.update((int(number), operation) for number, operation in _pairs(text))
+        tables[name] = {number: operation for number, operation in table.items() if operation != "-"}
+        layout = [known for known in LAYOUTS if _numbers(known) <= _numbers(name)][-1]
+        caches = {operation: int(count) for operation, count in _pairs(_CACHES.get(name, ""))}
+        found[name] = PythonVersion(name, _numbers(name), layout, tables[name], caches)
+    return {name: found[name] for name in sorted(found, key=_numbers)}
 
 
-def _numbers(version: str) -> Tuple[int, ...]:
-    return tuple(int(part) for part in version.split("."))
-DIALECTS: Dict[str, Dialect] = _dialects()
+# oldest first
+VERSIONS: Dict[str, PythonVersion] = _versions()

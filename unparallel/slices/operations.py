@@ -1,11 +1,12 @@
 """What operations on numbers, shapes, lists and tensors give: those of Python, and those of TensorFlow."""
 
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Callable, Dict, List, Optional, Sequence, Tuple, Union
 
-from .interpreter import Items, Slice
+from .interpreter import TEXT
 from .marshal import Other
-from .rows import index_tensor, row_bounds, row_count
+from .rows import axis_length, index_tensor, row_bounds, row_count
 from .sizes import (
+    Dim,
     Range,
     Rank,
     Ratio,
@@ -28,6 +29,7 @@ from .values import (
     Mean,
     Method,
     Name,
+    OpenTuple,
     Rows,
     Scalar,
     Stack,
@@ -35,20 +37,21 @@ from .values import (
     Tensor,
     Unknown,
     all_tensors,
+    as_list,
     as_vector,
     is_tensor,
     is_vector,
 )
 
 
-def strided_slice(value: Any, begin: Any, end: Any, strides: Any, masks: Sequence[Any]) -> Any:
+def strided_slice(value: object, begin: object, end: object, strides: object, masks: Sequence[object]) -> object:
     """`tf.strided_slice`; masks: begin, end, ellipsis, new axis, shrink axis."""
     starts, stops = as_vector(begin), as_vector(end)
     steps = Vector((1,) * len(starts.items)) if strides is None else as_vector(strides)
     if starts.tail or stops.tail or steps.tail or not len(starts.items) == len(stops.items) == len(steps.items):
         raise Undecided("it slices an unknown number of axes")
     bits = [fixed(mask) for mask in masks]
-    index: List[Any] = []
+    index: List[object] = []
     for axis, (start, stop, step) in enumerate(zip(starts.items, stops.items, steps.items)):
         on = [bool(mask is None or mask >> axis & 1) for mask in bits]
         if on[3]:
@@ -56,57 +59,70 @@ def strided_slice(value: Any, begin: Any, end: Any, strides: Any, masks: Sequenc
         if on[4]:
             index.append(start)
         else:
-            index.append(Ellipsis if on[2] else Slice(None if on[0] else start, None if on[1] else stop, step))
-    return subscript(value, index[0] if len(index) == 1 else Items(index))
+            index.append(Ellipsis if on[2] else slice(None if on[0] else start, None if on[1] else stop, step))
+    return subscript(value, index[0] if len(index) == 1 else tuple(index))
 
 
-def shape_of(value: Any) -> Vector:
+def shape_of(value: object) -> Vector:
     """`tf.shape`."""
-    if isinstance(value, (Tensor, Rows)):
-        return Vector((row_count(value),), Tail(row_bounds(value)[0], 1))
-    raise Undecided("it reads the shape of something that is computed")
+    rest = _other_lengths(value)
+    if isinstance(rest, Tail):
+        return Vector((row_count(value),), rest)
+    return Vector((row_count(value),) + rest)
 
 
-def static_shape(value: Any) -> Items:
+def shape_tuple(value: object) -> object:
+    """`ops.shape` of Keras 3: a tuple, not a tensor."""
+    shape = shape_of(value)
+    return shape.items if shape.tail is None else OpenTuple(shape.items, shape.tail)
+
+
+def static_shape(value: object) -> object:
     """The shape as Python knows it when the model is built: the batch is mostly None there."""
-    if isinstance(value, (Tensor, Rows)):
-        source = row_bounds(value)[0]
-        batch = Unknown("it uses the batch size that was known when the model was built")
-        return Items([batch], False, Tail(source, 1))
-    raise Undecided("it reads the shape of something that is computed")
+    batch = Unknown("it uses the batch size that was known when the model was built")
+    rest = _other_lengths(value)
+    return OpenTuple((batch,), rest) if isinstance(rest, Tail) else (batch,) + rest
 
 
-def rank_of(value: Any) -> Rank:
+def _other_lengths(value: object) -> Union[Tail, Tuple[object, ...]]:
+    """The lengths of all axes but the batch; their number is known only where the file has the shape."""
+    if not isinstance(value, (Tensor, Rows)):
+        raise Undecided("it reads the shape of something that is computed")
+    if value.shape is None:
+        return Tail(row_bounds(value)[0], 1)
+    return tuple([axis_length(value, axis) for axis in range(1, len(value.shape))])
+
+
+def rank_of(value: object) -> object:
     """`tf.rank`."""
     if isinstance(value, (Tensor, Rows)):
-        return Rank(row_bounds(value)[0])
+        return Rank(row_bounds(value)[0]) if value.shape is None else len(value.shape)
     raise Undecided("it reads the number of axes of something that is computed")
 
 
-def concat(values: Any, axis: Any) -> Any:
+def concat(values: object, axis: object) -> Union[Vector, Joined]:
     """`tf.concat` of shapes, or of tensors along the batch."""
-    if isinstance(axis, Items) and not isinstance(values, Items):
+    if isinstance(axis, (list, tuple)) and not isinstance(values, (list, tuple)):
         values, axis = axis, values  # the order of arguments before TensorFlow 1.0
-    if not isinstance(values, Items) or values.tail is not None or not values.values:
-        raise Undecided("it joins an unknown number of tensors")
-    if all(is_vector(value) for value in values.values):
+    parts = as_list(values, "it joins an unknown number of tensors")
+    if parts and all(is_vector(value) for value in parts):
         if fixed(axis) not in (0, -1):
             raise Undecided("it joins shapes along an unknown axis")
-        return _join_vectors([as_vector(value) for value in values.values])
-    if not all_tensors(values):
+        return _join_vectors([as_vector(value) for value in parts])
+    if not all_tensors(parts):
         raise Undecided("it joins something other than tensors")
     if fixed(axis) != 0:
         raise Undecided("it joins along an axis other than the batch")
-    return Joined(tuple(values.values))
+    return Joined(tuple(parts))
 
 
-def concat_last(values: Any, axis: Any = None) -> Any:
+def concat_last(values: object, axis: object = None) -> Union[Vector, Joined]:
     """Keras joins along the last axis unless told otherwise."""
     return concat(values, -1 if axis is None else axis)
 
 
 def _join_vectors(vectors: List[Vector]) -> Vector:
-    items: Tuple[Any, ...] = ()
+    items: Tuple[object, ...] = ()
     tail: Optional[Tail] = None
     for vector in vectors:
         if tail is not None:
@@ -115,29 +131,27 @@ def _join_vectors(vectors: List[Vector]) -> Vector:
     return Vector(items, tail)
 
 
-def stack(values: Any, axis: Any) -> Any:
+def stack(values: object, axis: object) -> Union[Vector, Stack]:
     """`tf.stack` of numbers, or of tensors along a new first axis."""
-    if not isinstance(values, Items) or values.tail is not None or fixed(0 if axis is None else axis) != 0:
-        raise Undecided("it stacks along an unknown axis")
-    if all_tensors(values):
-        return Stack(tuple(values.values))
-    return as_vector(values)
+    if isinstance(values, (list, tuple)) and fixed(0 if axis is None else axis) == 0:
+        return Stack(tuple(values)) if all_tensors(values) else as_vector(values)
+    raise Undecided("it stacks along an unknown axis")
 
 
-def add_all(values: Any) -> Any:
+def add_all(values: object) -> Sum:
     """`tf.add_n`."""
-    if isinstance(values, Items) and all_tensors(values):
-        return Sum(tuple(values.values))
+    if isinstance(values, (list, tuple)) and all_tensors(values):
+        return Sum(tuple(values))
     raise Undecided("it adds an unknown number of tensors")
 
 
-def reduce_with(mean: bool) -> Callable[..., Any]:
+def reduce_with(mean: bool) -> Callable[..., Union[Mean, Scalar]]:
     """`reduce_mean` and its like, which end in one number when no axis is given."""
 
-    def handle(value: Any, axis: Any = None, *flags: Any) -> Any:
-        if any(flag not in (None, False) for flag in flags):
+    def handle(value: object, axis: object = None, keepdims: object = None) -> Union[Mean, Scalar]:
+        if keepdims not in (None, False):
             raise Undecided("it keeps the axes that it reduces")
-        if isinstance(value, Items):
+        if isinstance(value, (list, tuple)):
             value = stack(value, 0)
         if axis is not None and fixed(axis) != 0:
             raise Undecided("it reduces single axes")
@@ -152,7 +166,7 @@ def reduce_with(mean: bool) -> Callable[..., Any]:
     return handle
 
 
-def cast(value: Any, kind: Any) -> Any:
+def cast(value: object, kind: object) -> object:
     """`tf.cast` of numbers: to whole ones, or to ones that are divided next."""
     name = kind.path[-1] if isinstance(kind, Name) else kind
     if isinstance(value, Unknown):
@@ -165,7 +179,7 @@ def cast(value: Any, kind: Any) -> Any:
     raise Undecided("it changes the type of a tensor")
 
 
-def to_int(value: Any) -> Any:
+def to_int(value: object) -> object:
     """`int` of a number, `tf.cast` to whole ones: both round towards zero."""
     if isinstance(value, Ratio):
         # towards zero, which is down where nothing is negative
@@ -179,24 +193,24 @@ def to_int(value: Any) -> Any:
     raise Undecided("it makes a whole number of something")
 
 
-def floor(value: Any) -> Any:
+def floor(value: object) -> object:
     """The whole number below, still as a fraction."""
     if isinstance(value, Ratio):
         return Ratio(value.size // value.divisor, 1)
     raise Undecided("it rounds something")
 
 
-def ceil(value: Any) -> Any:
+def ceil(value: object) -> object:
     """The whole number above, still as a fraction."""
     if isinstance(value, Ratio):
         return Ratio((value.size.times(-1) // value.divisor).times(-1), 1)
     raise Undecided("it rounds something")
 
 
-def extreme(smaller: bool) -> Callable[..., Any]:
+def extreme(smaller: bool) -> Callable[[object, object], object]:
     """The smaller or larger of two numbers, where it is the same one for every batch."""
 
-    def handle(left: Any, right: Any) -> Any:
+    def handle(left: object, right: object) -> object:
         if not (isinstance(left, (int, Size)) and isinstance(right, (int, Size))):
             raise Undecided("it compares something other than sizes")
         low, high = as_size(left), as_size(right)
@@ -209,17 +223,17 @@ def extreme(smaller: bool) -> Callable[..., Any]:
     return handle
 
 
-def zeros_like(value: Any) -> Any:
+def zeros_like(value: object) -> object:
     """A shape of zeros, as long as another."""
     return binary("*", value if isinstance(value, Vector) else as_vector(value), 0)
 
 
-def ones_like(value: Any) -> Any:
+def ones_like(value: object) -> object:
     """A shape of ones, as long as another."""
     return binary("+", zeros_like(value), 1)
 
 
-def range_of(start: Any, stop: Any, step: Any) -> Range:
+def range_of(start: object, stop: object, step: object) -> Range:
     """`tf.range`."""
     if fixed(1 if step is None else step) != 1:
         raise Undecided("it counts in another step than 1")
@@ -228,14 +242,14 @@ def range_of(start: Any, stop: Any, step: Any) -> Range:
     return Range(as_size(start), as_size(stop))
 
 
-def expand(value: Any, axis: Any) -> Any:
+def expand(value: object, axis: object) -> object:
     """A number as a shape of one item."""
     if is_number(value) and fixed(axis) in (0, -1):
         return Vector((value,))
     raise Undecided("it adds an axis")
 
 
-def reshape(value: Any, shape: Any) -> Any:
+def reshape(value: object, shape: object) -> object:
     """A number as a shape of one item, or the other way round."""
     lengths = as_vector(shape)
     if isinstance(value, Vector) and value.tail is None and len(value.items) == 1:
@@ -249,17 +263,17 @@ def reshape(value: Any, shape: Any) -> Any:
     raise Undecided("it reshapes a tensor")
 
 
-def squeeze(value: Any) -> Any:
+def squeeze(value: object) -> object:
     """A shape of one item as a number."""
-    return reshape(value, Items([]))
+    return reshape(value, ())
 
 
-def as_constant(value: Any) -> Any:
+def as_constant(value: object) -> object:
     """`tf.constant`: a list becomes a vector."""
-    return as_vector(value) if isinstance(value, Items) else value
+    return as_vector(value) if isinstance(value, (list, tuple, OpenTuple)) else value
 
 
-_PYTHON: Dict[str, Callable[[Any, Any], Any]] = {
+_PYTHON: Dict[str, Callable[[float, float], float]] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
     "*": lambda a, b: a * b,
@@ -277,26 +291,27 @@ _PYTHON: Dict[str, Callable[[Any, Any], Any]] = {
 _BIG = 1 << 62
 
 
-def binary(symbol: str, left: Any, right: Any) -> Any:
+def binary(symbol: str, left: object, right: object) -> object:
     """`left symbol right`."""
     for value in (left, right):
         if isinstance(value, Unknown):
             return value
     if isinstance(left, (int, float)) and isinstance(right, (int, float)):
-        return _plain_binary(symbol, left, right)
+        return _binary_plain(symbol, left, right)
     if isinstance(left, Vector) or isinstance(right, Vector):
-        return compute_vector(symbol, *[as_vector(side) if isinstance(side, Items) else side for side in (left, right)])
+        sides = [as_vector(side) if isinstance(side, (list, tuple, OpenTuple)) else side for side in (left, right)]
+        return compute_vector(symbol, *sides)
     if is_number(left) and is_number(right):
         return compute(symbol, left, right)
-    if isinstance(left, Items) or isinstance(right, Items):
-        return _binary_items(symbol, left, right)
+    if isinstance(left, str) or isinstance(right, str):
+        return _binary_text(symbol, left)
     for kind, handle in _BINARY:
         if isinstance(left, kind) or isinstance(right, kind):
             return handle(symbol, left, right)
     raise Undecided(f"it computes with {symbol!r}")
 
 
-def _plain_binary(symbol: str, left: Any, right: Any) -> Any:
+def _binary_plain(symbol: str, left: float, right: float) -> float:
     if symbol not in _PYTHON or abs(left) > _BIG or abs(right) > _BIG:
         raise Undecided(f"it computes with {symbol!r}")
     try:
@@ -305,39 +320,51 @@ def _plain_binary(symbol: str, left: Any, right: Any) -> Any:
         raise Undecided("it computes something impossible") from error
 
 
-def _binary_items(symbol: str, left: Any, right: Any) -> Items:
+def _binary_text(symbol: str, left: object) -> Other:
+    # what it says is of no matter: names and messages are all that it is good for
+    if symbol == "+" or symbol == "%" and isinstance(left, str):
+        return TEXT
+    raise Undecided(f"it computes with {symbol!r}")
+
+
+def _binary_list(symbol: str, left: object, right: object) -> object:
     """Lists added or repeated."""
-    if symbol == "+" and isinstance(left, Items) and isinstance(right, Items):
-        if left.tail is None and len(left.values) + len(right.values) <= MAX_ITEMS:
-            return Items(left.values + right.values, left.mutable, right.tail)
-    elif symbol == "*" and isinstance(left, Items) and left.tail is None:
-        if isinstance(right, Rank) and len(left.values) == 1 and isinstance(left.values[0], int) and right.shift <= 0:
-            return Items([], left.mutable, Tail(right.source, -right.shift, 0, left.values[0]))
-        if isinstance(right, int) and len(left.values) * right <= MAX_ITEMS:
-            return Items(left.values * right, left.mutable)
+    if symbol == "*" and isinstance(right, (list, tuple)):
+        left, right = right, left
+    if symbol == "*" and isinstance(left, (list, tuple)):
+        if isinstance(right, Rank) and len(left) == 1 and isinstance(left[0], int) and right.shift <= 0:
+            return OpenTuple((), Tail(right.source, -right.shift, 0, left[0]))
+        if isinstance(right, int) and len(left) * right <= MAX_ITEMS:
+            return left * right
+    if symbol == "+" and isinstance(left, (list, tuple)):
+        if isinstance(right, OpenTuple) and len(left) + len(right.items) <= MAX_ITEMS:
+            return OpenTuple(tuple(left) + right.items, right.tail)
+        if isinstance(right, (list, tuple)) and len(left) + len(right) <= MAX_ITEMS:
+            # a list and TensorFlow's own kind of shape can be added; Python's list and tuple cannot, so nobody saves it
+            return [*left, *right] if isinstance(left, list) else (*left, *right)
     raise Undecided("it computes with lists")
 
 
-def _binary_rank(symbol: str, left: Any, right: Any) -> Rank:
+def _binary_rank(symbol: str, left: object, right: object) -> Rank:
     if isinstance(left, Rank) and isinstance(right, int) and symbol in "+-":
         return Rank(left.source, left.shift + (right if symbol == "+" else -right))
     raise Undecided("it computes with a number of axes")
 
 
-def _binary_range(symbol: str, left: Any, right: Any) -> Range:
-    if symbol == "+":
-        base, shift = (left, right) if isinstance(left, Range) else (right, left)
+def _binary_range(symbol: str, left: object, right: object) -> Range:
+    base, shift = (left, right) if isinstance(left, Range) else (right, left)
+    if symbol == "+" and isinstance(base, Range):
         return Range(base.start + as_size(shift), base.stop + as_size(shift))
     raise Undecided("it computes with a range")
 
 
-def _binary_ratio(symbol: str, left: Any, right: Any) -> Ratio:
+def _binary_ratio(symbol: str, left: object, right: object) -> Ratio:
     if isinstance(left, Ratio) and symbol == "/" and isinstance(right, (int, float)) and right == int(right) >= 1:
         return Ratio(left.size, left.divisor * int(right))
     raise Undecided("it computes with fractions")
 
 
-def _binary_tensor(symbol: str, left: Any, right: Any) -> Any:
+def _binary_tensor(symbol: str, left: object, right: object) -> object:
     if symbol == "+" and isinstance(left, PLAIN + (Sum,)) and isinstance(right, PLAIN + (Sum,)):
         summands = _summands(left) + _summands(right)
         if len(summands) <= MAX_ITEMS:
@@ -357,11 +384,13 @@ def _binary_tensor(symbol: str, left: Any, right: Any) -> Any:
     return Unknown(f"it computes with {symbol.split()[-1]!r}")
 
 
-def _summands(value: Any) -> Tuple[Any, ...]:
+def _summands(value: object) -> Tuple[object, ...]:
     return value.parts if isinstance(value, Sum) else (value,)
 
 
-_BINARY: Tuple[Tuple[Any, Callable[[str, Any, Any], Any]], ...] = (
+# the first kind that either side is of decides
+_BINARY: Tuple[Tuple[Union[type, Tuple[type, ...]], Callable[[str, object, object], object]], ...] = (
+    ((list, tuple, OpenTuple), _binary_list),
     (Rank, _binary_rank),
     (Range, _binary_range),
     (Ratio, _binary_ratio),
@@ -369,74 +398,88 @@ _BINARY: Tuple[Tuple[Any, Callable[[str, Any, Any], Any]], ...] = (
 )
 
 
-def compare_values(symbol: str, left: Any, right: Any) -> Any:
+def compare_values(symbol: str, left: object, right: object) -> object:
     """`left symbol right` for comparisons."""
-    simple = (int, float, str, type(None))
     if symbol in ("is", "is not"):
-        unknown = (Unknown, Name, Method, Other)
-        if left is not None and right is not None or isinstance(left, unknown) or isinstance(right, unknown):
+        # the length of an axis is None where it was not known when the model was built
+        vague = (Unknown, Name, Method, Other, Dim)
+        if left is not None and right is not None or isinstance(left, vague) or isinstance(right, vague):
             raise Undecided("it compares what two things are")
         return (left is right) is (symbol == "is")
-    if symbol in _PYTHON and isinstance(left, simple) and isinstance(right, simple):
-        same = isinstance(left, (int, float)) and isinstance(right, (int, float))
-        if same or symbol in ("==", "!="):
-            return _PYTHON[symbol](left, right)
+    if isinstance(left, (int, float)) and isinstance(right, (int, float)) and symbol in _PYTHON:
+        return _PYTHON[symbol](left, right)
+    simple = (int, float, str, type(None))
+    if isinstance(left, simple) and isinstance(right, simple) and symbol in ("==", "!="):
+        return (left == right) is (symbol == "==")
     for value in (left, right):
         if isinstance(value, Unknown):
             return value
     return Unknown("it compares sizes that depend on the batch")
 
 
-def truth(value: Any) -> bool:
+def truth(value: object) -> bool:
     """Which way a condition goes."""
-    if value is None or isinstance(value, (int, float, str)):
+    if value is None or isinstance(value, (int, float, str, list, tuple)):
         return bool(value)
-    if isinstance(value, Items) and value.tail is None:
-        return bool(value.values)
-    reason = "a condition depends on the batch"
-    raise Undecided(value.reason if isinstance(value, Unknown) else reason)
+    raise Undecided(value.reason if isinstance(value, Unknown) else "a condition depends on the batch")
 
 
-def subscript(value: Any, index: Any) -> Any:
+def subscript(value: object, index: object) -> object:
     """`value[index]`."""
     for part in (value, index):
         if isinstance(part, Unknown):
             return part
     if isinstance(value, (Tensor, Rows)):
         return index_tensor(value, index)
+    if isinstance(value, (list, tuple)):
+        return _list_part(value, index)
     if isinstance(value, Vector):
-        found = _part(value.items, value.tail, index)
-        return Vector(tuple(found[0]), found[1]) if isinstance(found, tuple) else found
-    if isinstance(value, Items):
-        found = _part(tuple(value.values), value.tail, index)
-        return Items(found[0], value.mutable, found[1]) if isinstance(found, tuple) else found
+        if value.tail is not None:
+            found = _open_part(value.items, value.tail, index)
+            return Vector(found.items, found.tail) if isinstance(found, OpenTuple) else _as_vector_if_list(found)
+        return _as_vector_if_list(_list_part(value.items, index))
+    if isinstance(value, OpenTuple):
+        return _open_part(value.items, value.tail, index)
     raise Undecided("it indexes something that is not known")
 
 
-def _part(items: Tuple[Any, ...], tail: Optional[Tail], index: Any) -> Any:
-    """An item, or (items, tail) of a slice, of a list whose end may be unknown."""
+def _as_vector_if_list(value: object) -> object:
+    return Vector(value) if isinstance(value, tuple) else value
+
+
+def _list_part(items: Union[List[object], Tuple[object, ...]], index: object) -> object:
+    """An item, or a part, of Python's own list."""
+    if isinstance(index, int):
+        if -len(items) <= index < len(items):
+            return items[index]
+        raise Undecided("it indexes beyond a list")
+    plain_bounds = isinstance(index, slice) and all(
+        bound is None or isinstance(bound, int) for bound in (index.start, index.stop)
+    )
+    if isinstance(index, slice) and plain_bounds and fixed(1 if index.step is None else index.step) == 1:
+        return items[index.start : index.stop]
+    raise Undecided("it indexes a list in an unknown way")
+
+
+def _open_part(items: Tuple[object, ...], tail: Tail, index: object) -> object:
+    """An item, a tuple or an `OpenTuple`, of a list whose end is unknown."""
     if isinstance(index, int):
         return _item(items, tail, index)
-    if not isinstance(index, Slice) or fixed(1 if index.step is None else index.step) != 1:
+    if not isinstance(index, slice) or fixed(1 if index.step is None else index.step) != 1:
         raise Undecided("it indexes a list in an unknown way")
-    if tail is None:
-        bounds = [None if bound is None else fixed(bound) for bound in (index.start, index.stop)]
-        if bounds != [index.start, index.stop]:
-            raise Undecided("it indexes a list in an unknown way")
-        return items[bounds[0] : bounds[1]], None
     start = fixed(0 if index.start is None else index.start)
     stop = None if index.stop is None else fixed(index.stop)
     if start is None or start < 0 or (index.stop is not None and (stop is None or not 0 <= stop <= MAX_ITEMS)):
         raise Undecided("it counts the axes of a shape from the end")
     if stop is not None:
-        return tuple([_item(items, tail, position) for position in range(start, stop)]), None
+        return tuple([_item(items, tail, position) for position in range(start, stop)])
     over = max(0, start - len(items))
-    return items[start:], Tail(tail.source, tail.axis + over, tail.scale, tail.shift)
+    return OpenTuple(items[start:], Tail(tail.source, tail.axis + over, tail.scale, tail.shift))
 
 
-def _item(items: Tuple[Any, ...], tail: Optional[Tail], index: int) -> Any:
-    if tail is None and -len(items) <= index < len(items) or 0 <= index < len(items):
+def _item(items: Tuple[object, ...], tail: Tail, index: int) -> object:
+    if 0 <= index < len(items):
         return items[index]
-    if tail is None or index < 0:
-        raise Undecided("it counts the axes of a shape from the end" if tail else "it indexes beyond a list")
+    if index < 0:
+        raise Undecided("it counts the axes of a shape from the end")
     return tail.item(index - len(items))

@@ -1,14 +1,13 @@
 """Layers that are one operation of TensorFlow or of Keras 3."""
 
-from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Tuple
+from typing import Callable, Dict, List, NamedTuple, NoReturn, Sequence
 
 from ..model import Call, Json, Layer
 from . import functions, rows
 from . import operations as ops
 from .arguments import call_arguments
 from .functions import ABSENT, Row
-from .interpreter import Items
-from .lambdas import from_json
+from .lambdas import Context, from_json
 from .sizes import Undecided, as_size, fixed
 from .values import Rows, as_vector
 
@@ -16,37 +15,39 @@ from .values import Rows, as_vector
 class _Node(NamedTuple):
     """A NodeDef: its operation's inputs, and its attributes as plain values."""
 
-    inputs: List[Any]
-    attributes: Dict[str, Any]
+    inputs: List[object]
+    attributes: Dict[str, object]
 
-    def number(self, name: str) -> Any:
+    def number(self, name: str) -> object:
         """A whole number among the attributes, 0 where it is absent."""
         return self.attributes.get(name, 0)
 
     @property
-    def masks(self) -> List[Any]:
+    def masks(self) -> List[object]:
         """The masks of a strided slice, in the order of `strided_slice`."""
         return [self.number(kind + "_mask") for kind in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")]
 
 
-def _refuse(reason: str) -> Any:
+def _refuse(reason: str) -> NoReturn:
     raise Undecided(reason)
 
 
 _DTYPES = {"DT_INT32": "int32", "DT_INT64": "int64", "DT_FLOAT": "float32", "DT_DOUBLE": "float64"}
-_OPS: Dict[str, Callable[[_Node], Any]] = {
+_OPS: Dict[str, Callable[[_Node], object]] = {
     "Shape": lambda node: ops.shape_of(*node.inputs),
-    "StridedSlice": lambda node: ops.strided_slice(*(node.inputs + [node.masks])),
+    "StridedSlice": lambda node: ops.strided_slice(
+        node.inputs[0], node.inputs[1], node.inputs[2], node.inputs[3], node.masks
+    ),
     "Slice": lambda node: rows.slice_rows(*node.inputs),
     "Split": lambda node: rows.split(node.inputs[1], node.number("num_split"), node.inputs[0]),
-    "SplitV": lambda node: rows.split(*node.inputs),
+    "SplitV": lambda node: rows.split(node.inputs[0], node.inputs[1], node.inputs[2]),
     "GatherV2": lambda node: _refuse("it gathers by batch") if node.number("batch_dims") else rows.gather(*node.inputs),
     "Gather": lambda node: rows.gather(node.inputs[0], node.inputs[1], 0),
     "Range": lambda node: ops.range_of(*node.inputs),
-    "ConcatV2": lambda node: ops.concat(Items(node.inputs[:-1]), node.inputs[-1]),
-    "Concat": lambda node: ops.concat(Items(node.inputs[1:]), node.inputs[0]),
-    "Pack": lambda node: ops.stack(Items(node.inputs), node.number("axis")),
-    "AddN": lambda node: ops.add_all(Items(node.inputs)),
+    "ConcatV2": lambda node: ops.concat(node.inputs[:-1], node.inputs[-1]),
+    "Concat": lambda node: ops.concat(node.inputs[1:], node.inputs[0]),
+    "Pack": lambda node: ops.stack(node.inputs, node.number("axis")),
+    "AddN": lambda node: ops.add_all(node.inputs),
     "Add": lambda node: ops.binary("+", *node.inputs),
     "AddV2": lambda node: ops.binary("+", *node.inputs),
     "Sub": lambda node: ops.binary("-", *node.inputs),
@@ -68,7 +69,7 @@ _OPS: Dict[str, Callable[[_Node], Any]] = {
 }
 
 
-def evaluate_op(layer: Layer, call: Call, inputs: Sequence[Any]) -> Tuple[Any, ...]:
+def evaluate_op(layer: Layer, call: Call, inputs: Sequence[object], context: Context) -> Sequence[object]:
     """`TensorFlowOpLayer` of TensorFlow 1.15 to 2.3: a NodeDef with constants in some places."""
     definition = layer.config.get("node_def")
     if not isinstance(definition, dict) or not isinstance(definition.get("input"), list):
@@ -77,7 +78,7 @@ def evaluate_op(layer: Layer, call: Call, inputs: Sequence[Any]) -> Tuple[Any, .
     if op not in _OPS:
         raise Undecided(f"it is the operation {op}")
     constants = layer.config.get("constants") or {}
-    places: List[Any] = []
+    places: List[object] = []
     tensors = iter(inputs)
     for place in range(len(definition["input"])):
         constant = constants.get(str(place), constants.get(place, ABSENT))
@@ -85,12 +86,12 @@ def evaluate_op(layer: Layer, call: Call, inputs: Sequence[Any]) -> Tuple[Any, .
     if ABSENT in places or next(tensors, ABSENT) is not ABSENT:
         raise Undecided("its operation is given an unknown number of tensors")
     found = _OPS[op](_Node(places, _attributes(definition.get("attr") or {})))
-    return tuple(found.values) if isinstance(found, Items) else (found,)
+    return tuple(found) if isinstance(found, (list, tuple)) else (found,)
 
 
-def _attributes(attributes: Dict[str, Json]) -> Dict[str, Any]:
+def _attributes(attributes: Dict[str, Json]) -> Dict[str, object]:
     """Attributes of a NodeDef as plain values: {"i": "3"} is 3, since JSON has no 64-bit numbers."""
-    found: Dict[str, Any] = {}
+    found: Dict[str, object] = {}
     for name, value in attributes.items():
         if not isinstance(value, dict):
             continue
@@ -101,7 +102,7 @@ def _attributes(attributes: Dict[str, Json]) -> Dict[str, Any]:
     return found
 
 
-def evaluate_tf_function(layer: Layer, call: Call, inputs: Sequence[Any]) -> Tuple[Any, ...]:
+def evaluate_tf_function(layer: Layer, call: Call, inputs: Sequence[object], context: Context) -> Sequence[object]:
     """`TFOpLambda` of TensorFlow 2.4 on: a function by its dotted name, arguments in the node."""
     function = layer.config.get("function")
     if not isinstance(function, str):
@@ -115,7 +116,7 @@ def evaluate_tf_function(layer: Layer, call: Call, inputs: Sequence[Any]) -> Tup
     if row is None:
         raise Undecided(f"it calls tf.{function}")
     found = functions.apply(row, args, kwargs)
-    return tuple(found.values) if isinstance(found, Items) else (found,)
+    return tuple(found) if isinstance(found, (list, tuple)) else (found,)
 
 
 _OPERATORS: Dict[str, Row] = {
@@ -124,17 +125,17 @@ _OPERATORS: Dict[str, Row] = {
 }
 
 
-def evaluate_keras3(layer: Layer, call: Call, inputs: Sequence[Any]) -> Tuple[Any, ...]:
+def evaluate_keras3(layer: Layer, call: Call, inputs: Sequence[object], context: Context) -> Sequence[object]:
     """An operation of Keras 3: some arguments in the config, some in the node."""
     args, kwargs = call_arguments(call, inputs)
     kwargs.update((name, from_json(value)) for name, value in layer.config.items() if name != "name")
     if layer.class_name == "Slice":
         return (_keras3_slice(call, args, kwargs),)
     found = functions.apply(KERAS3[layer.class_name], args, kwargs)
-    return tuple(found.values) if isinstance(found, Items) else (found,)
+    return tuple(found) if isinstance(found, (list, tuple)) else (found,)
 
 
-def _keras3_slice(call: Call, args: List[Any], settings: Dict[str, Any]) -> Rows:
+def _keras3_slice(call: Call, args: List[object], settings: Dict[str, object]) -> Rows:
     """Lengths stand in the config as numbers: the node tells which are those of the whole axis."""
     whole = _saved_shape(call.node)
     sizes = as_vector(settings.get("shape")).items
@@ -146,7 +147,7 @@ def _keras3_slice(call: Call, args: List[Any], settings: Dict[str, Any]) -> Rows
     return rows.take_rows(args[0], starts[0], as_size(starts[0]) + as_size(sizes[0]))
 
 
-def _saved_shape(node: Json) -> Sequence[Any]:
+def _saved_shape(node: Json) -> Sequence[object]:
     try:
         shape = node["args"][0]["config"]["shape"]
     except (KeyError, IndexError, TypeError) as error:

@@ -1,22 +1,15 @@
 """Taking rows of a tensor's first axis, exactly."""
 
-from typing import Any, List, Tuple
+from typing import Dict, List, Optional, Sequence, Tuple
 
 from ..model import TensorKey
-from .interpreter import Items, Slice
-from .sizes import (
-    Dim,
-    Range,
-    Size,
-    Undecided,
-    Vector,
-    as_size,
-    fixed,
-)
-from .values import MAX_PARTS, Rows, Tensor, as_vector
+from .sizes import Dim, Range, Size, Undecided, Vector, as_size, fixed
+from .values import MAX_PARTS, Rows, Shape, Tensor, as_vector
+
+_OTHER_AXIS = "it cuts an axis other than the batch"
 
 
-def row_bounds(value: Any) -> Tuple[TensorKey, Size, Size]:
+def row_bounds(value: object) -> Tuple[TensorKey, Size, Size]:
     """(source, first row, row after the last) of a tensor or of rows of one."""
     if isinstance(value, Tensor):
         return value.key, Size.constant(0), Size.batch(value.key)
@@ -25,7 +18,7 @@ def row_bounds(value: Any) -> Tuple[TensorKey, Size, Size]:
     raise Undecided("it slices something that is computed")
 
 
-def row_count(value: Any) -> Size:
+def row_count(value: object) -> Size:
     """The number of rows of a tensor or of rows of one."""
     source, start, stop = row_bounds(value)
     # rows that reach beyond the end of their tensor are fewer than they say
@@ -34,18 +27,31 @@ def row_count(value: Any) -> Size:
     return stop - start
 
 
-def take_rows(value: Any, start: Any, stop: Any) -> Rows:
+def shape_in_file(value: object) -> Optional[Shape]:
+    """The lengths of a tensor's axes where the file has them; rows have those of their tensor, but for the first."""
+    return value.shape if isinstance(value, (Tensor, Rows)) else None
+
+
+def axis_length(value: object, axis: int) -> object:
+    """The length of an axis other than the batch: a number where the file has it."""
+    shape = shape_in_file(value)
+    known = shape[axis] if shape is not None and axis < len(shape) else None
+    return Dim(row_bounds(value)[0], axis) if known is None else known
+
+
+def take_rows(value: object, start: object, stop: object) -> Rows:
     """Rows start .. stop - 1 of a tensor, None being its end."""
     source, first, end = row_bounds(value)
     low = as_size(start)
     if not low.never_negative:
         raise Undecided("it may count rows from the end")
+    shape = shape_in_file(value)
     if stop is None:
-        return Rows(source, first + low, end)
+        return Rows(source, first + low, end, shape)
     high = as_size(stop)
     if not high.never_negative:
         raise Undecided("it may count rows from the end")
-    return Rows(source, first + low, _earlier(first + high, end, Size.batch(source)))
+    return Rows(source, first + low, _earlier(first + high, end, Size.batch(source)), shape)
 
 
 def _earlier(high: Size, end: Size, whole: Size) -> Size:
@@ -58,48 +64,49 @@ def _earlier(high: Size, end: Size, whole: Size) -> Size:
     raise Undecided("it may take rows beyond the end of others")
 
 
-def _is_all(index: Any) -> bool:
-    """Whether an index takes all of an axis."""
+def _is_whole(value: object, index: object, axis: Optional[int]) -> bool:
+    """Whether an index takes all of an axis; its number is None where an ellipsis stands before it."""
     if index is Ellipsis:
         return True
-    return (
-        isinstance(index, Slice)
-        and fixed(0 if index.start is None else index.start) == 0
-        and index.stop is None
-        and fixed(1 if index.step is None else index.step) == 1
-    )
+    if not isinstance(index, slice) or fixed(0 if index.start is None else index.start) != 0:
+        return False
+    if fixed(1 if index.step is None else index.step) != 1:
+        return False
+    if index.stop is None:
+        return True
+    length = None if axis is None else axis_length(value, axis)
+    stop = fixed(index.stop)
+    return index.stop == length if stop is None or not isinstance(length, int) else stop >= length
 
 
-def index_tensor(value: Any, index: Any) -> Rows:
+def index_tensor(value: object, index: object) -> Rows:
     """`tensor[index]`, where that takes rows."""
-    parts = index.values if isinstance(index, Items) and index.tail is None else [index]
-    if not parts or not all(_is_all(part) for part in parts[1:]):
-        raise Undecided("it cuts an axis other than the batch")
-    first = parts[0]
+    parts: Sequence[object] = index if isinstance(index, (tuple, list)) else (index,)
+    open_end = [axis for axis, part in enumerate(parts) if part is Ellipsis][:1]
+    for axis, part in enumerate(parts):
+        if axis and not _is_whole(value, part, None if open_end and axis > open_end[0] else axis):
+            raise Undecided(_OTHER_AXIS)
+    first = parts[0] if parts else None
     if first is Ellipsis:
         return take_rows(value, 0, None)
-    if not isinstance(first, Slice):
+    if not isinstance(first, slice):
         raise Undecided("it takes single items of a tensor")
     if fixed(1 if first.step is None else first.step) != 1:
         raise Undecided("it takes rows in another step than 1")
     return take_rows(value, 0 if first.start is None else first.start, first.stop)
 
 
-def slice_rows(value: Any, begin: Any, size: Any) -> Rows:
+def slice_rows(value: object, begin: object, size: object) -> Rows:
     """`tf.slice`: `begin` and `size` hold an item for each axis; a size of -1 goes to the end."""
-    source = row_bounds(value)[0]
     begins, sizes = as_vector(begin), as_vector(size)
     if not begins.items or not sizes.items:
         raise Undecided("it slices an unknown axis")
-    for vector, whole in ((begins, _starts_at_zero), (sizes, _takes_all)):
-        rest = list(vector.items[1:])
-        if vector.tail is not None:
-            # how long it is is of no matter: a wrong length is an error in TensorFlow
-            if vector.tail.scale and vector.tail.axis != len(vector.items):
-                raise Undecided("it cuts an axis other than the batch")
-            rest.append(vector.tail.item(0))
-        if not all(whole(item, axis + 1, source) for axis, item in enumerate(rest)):
-            raise Undecided("it cuts an axis other than the batch")
+    for item in _other_axes(begins).values():
+        if fixed(item) != 0:
+            raise Undecided(_OTHER_AXIS)
+    for axis, item in _other_axes(sizes).items():
+        if fixed(item) != -1 and item != axis_length(value, axis):
+            raise Undecided(_OTHER_AXIS)
     start, count = as_size(begins.items[0]), as_size(sizes.items[0])
     if count.fixed == -1:
         return take_rows(value, start, None)
@@ -108,15 +115,18 @@ def slice_rows(value: Any, begin: Any, size: Any) -> Rows:
     return take_rows(value, start, start + count)
 
 
-def _starts_at_zero(item: Any, axis: int, source: TensorKey) -> bool:
-    return fixed(item) == 0
+def _other_axes(vector: Vector) -> Dict[int, object]:
+    """The items for the axes behind the batch; of an unknown number of axes one stands for all."""
+    found = dict(enumerate(vector.items[1:], 1))
+    if vector.tail is not None:
+        # how long it is is of no matter: a wrong length is an error in TensorFlow
+        if vector.tail.scale and vector.tail.axis != len(vector.items):
+            raise Undecided(_OTHER_AXIS)
+        found[len(vector.items)] = vector.tail.item(0)
+    return found
 
 
-def _takes_all(item: Any, axis: int, source: TensorKey) -> bool:
-    return fixed(item) == -1 or item == Dim(source, axis)
-
-
-def split(value: Any, sizes: Any, axis: Any, at: bool = False) -> Items:
+def split(value: object, sizes: object, axis: object, at: bool = False) -> List[object]:
     """`tf.split`; `at` where a list holds the rows to cut at instead of the parts' sizes."""
     if fixed(0 if axis is None else axis) != 0:
         raise Undecided("it splits an axis other than the batch")
@@ -130,7 +140,7 @@ def split(value: Any, sizes: Any, axis: Any, at: bool = False) -> Items:
         cuts = [each.times(part) for part in range(count + 1)]
     else:
         cuts = _cuts(as_vector(sizes), length, at)
-    return Items([take_rows(value, start, stop) for start, stop in zip(cuts, cuts[1:])], True)
+    return [take_rows(value, start, stop) for start, stop in zip(cuts, cuts[1:])]
 
 
 def _cuts(numbers: Vector, length: Size, at: bool) -> List[Size]:
@@ -152,7 +162,7 @@ def _cuts(numbers: Vector, length: Size, at: bool) -> List[Size]:
     return cuts
 
 
-def gather(value: Any, rows: Any, axis: Any, batch_dims: Any = None) -> Rows:
+def gather(value: object, rows: object, axis: object, batch_dims: object = None) -> Rows:
     """`tf.gather` of a range of rows."""
     if fixed(0 if axis is None else axis) != 0 or fixed(0 if batch_dims is None else batch_dims) != 0:
         raise Undecided("it gathers along an axis other than the batch")

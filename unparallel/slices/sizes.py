@@ -6,8 +6,9 @@ period's values and the rise, in lowest terms.  So two sizes are equal for all n
 equal as values, and "never above" is decided as well.  Nothing here knows code or layers.
 """
 
+import operator
 from dataclasses import dataclass
-from typing import Any, Callable, List, Optional, Tuple, Union
+from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
 from ..model import TensorKey
 
@@ -69,8 +70,10 @@ class Size:
         """Whether this is at most the other for every batch (False also where that is unknown)."""
         if self.source is not None and other.source is not None and self.source != other.source:
             return False
-        gap = other - self
-        return gap.rise >= 0 and min(gap.values) >= 0
+        period, mine, others = _aligned(self, other)
+        return self.rise * (period // len(self.values)) <= other.rise * (period // len(other.values)) and all(
+            map(operator.le, mine, others)
+        )
 
     @property
     def never_negative(self) -> bool:
@@ -78,14 +81,16 @@ class Size:
         return self.rise >= 0 and min(self.values) >= 0
 
     def __add__(self, other: "Size") -> "Size":
-        return _join(self, other, lambda a, b: a + b)
+        return _join(self, other, operator.add)
 
     def __sub__(self, other: "Size") -> "Size":
-        return _join(self, other, lambda a, b: a - b)
+        return _join(self, other, operator.sub)
 
     def times(self, factor: int) -> "Size":
         """This number, so many times."""
-        return _lowest(self.source, self.rise * factor, tuple([value * factor for value in self.values]))
+        if not factor:
+            return Size.constant(0)
+        return _in_bounds(Size(self.source, self.rise * factor, tuple([value * factor for value in self.values])))
 
     def __floordiv__(self, divisor: int) -> "Size":
         return self._divided(divisor, self.rise, lambda value: value // divisor)
@@ -98,7 +103,7 @@ class Size:
         period = len(self.values) * divisor
         if divisor <= 0 or period > 4 * MAX_PERIOD:
             raise Undecided(f"it divides by {divisor}")
-        return _lowest(self.source, rise, tuple([part(self.at(rows)) for rows in range(period)]))
+        return _lowest(self.source, rise, tuple([part(value) for value in _stretched(self, period)]))
 
     def __str__(self) -> str:
         return _text(self)
@@ -107,10 +112,19 @@ class Size:
 def _join(left: Size, right: Size, combine: Callable[[int, int], int]) -> Size:
     if left.source is not None and right.source is not None and left.source != right.source:
         raise Undecided("it mixes the sizes of two tensors")
-    period = _common(len(left.values), len(right.values))
-    pairs = zip(_stretched(left, period), _stretched(right, period))
+    if right.source is None:
+        # a constant moves the numbers and leaves the pattern in lowest terms
+        shift = right.values[0]
+        return _in_bounds(Size(left.source, left.rise, tuple([combine(value, shift) for value in left.values])))
+    period, lefts, rights = _aligned(left, right)
     rise = combine(left.rise * (period // len(left.values)), right.rise * (period // len(right.values)))
-    return _lowest(left.source or right.source, rise, tuple([combine(a, b) for a, b in pairs]))
+    return _lowest(left.source or right.source, rise, tuple(map(combine, lefts, rights)))
+
+
+def _aligned(left: Size, right: Size) -> Tuple[int, Sequence[int], Sequence[int]]:
+    """A period of both, and the numbers of each for it."""
+    period = _common(len(left.values), len(right.values))
+    return period, _stretched(left, period), _stretched(right, period)
 
 
 def _common(left: int, right: int) -> int:
@@ -123,25 +137,42 @@ def _common(left: int, right: int) -> int:
     return period
 
 
-def _stretched(size: Size, period: int) -> List[int]:
-    return [size.at(rows) for rows in range(period)]
+def _stretched(size: Size, period: int) -> Sequence[int]:
+    if period == len(size.values):
+        return size.values
+    if not size.rise:
+        return size.values * (period // len(size.values))
+    if len(size.values) == 1:
+        return range(size.values[0], size.values[0] + size.rise * period, size.rise)
+    found: List[int] = []
+    for times in range(period // len(size.values)):
+        shift = times * size.rise
+        found += [value + shift for value in size.values]
+    return found
 
 
 def _lowest(source: Optional[TensorKey], rise: int, values: Tuple[int, ...]) -> Size:
     """The one `Size` for these numbers: the shortest period that says the same."""
-    if max(abs(rise), max(values), -min(values)) >= MAX_VALUE:
-        raise Undecided("its numbers are too large")
     length = len(values)
-    for period in range(1, length + 1):
+    for period in range(1, length // 2 + 1):
         if length % period or rise * period % length:
             continue
         step = rise * period // length
-        if all(values[i + period] == values[i] + step for i in range(length - period)):
+        # a number that breaks the pattern comes early, so nearly all periods cost next to nothing
+        if values[period] != values[0] + step:
+            continue
+        if all(later == value + step for value, later in zip(values, values[period:])):
             rise, values = step, values[:period]
             break
     if len(values) > MAX_PERIOD:
         raise Undecided("its sizes follow too long a pattern")
-    return Size(source if rise or len(values) > 1 else None, rise, values)
+    return _in_bounds(Size(source if rise or len(values) > 1 else None, rise, values))
+
+
+def _in_bounds(size: Size) -> Size:
+    if max(abs(size.rise), max(size.values), -min(size.values)) >= MAX_VALUE:
+        raise Undecided("its numbers are too large")
+    return size
 
 
 def _text(size: Size) -> str:
@@ -152,9 +183,9 @@ def _text(size: Size) -> str:
     if period == 1:
         return _sum([(size.rise, "n"), (first, "")])
     slope = size.values[1] - first if period > 1 else 0
-    if all(value == first + slope * i for i, value in enumerate(size.values)):
+    if size.values == tuple([first + slope * i for i in range(period)]):
         return _sum([(slope, "n"), (size.rise - slope * period, f"n//{period}"), (first, "")])
-    if all(value == size.rise * i // period for i, value in enumerate(size.values)):
+    if size.values == tuple([size.rise * i // period for i in range(period)]):
         return "{}//{}".format("n" if size.rise == 1 else f"{size.rise}*n", period)
     shown = ", ".join(str(size.at(rows)) for rows in range(5))
     return f"f(n) with f(0), f(1), ... = {shown}, ..."
@@ -204,7 +235,7 @@ class Tail:
     scale: int = 1
     shift: int = 0
 
-    def item(self, position: int) -> Any:
+    def item(self, position: int) -> object:
         """The item so far behind the first."""
         return plain(Dim(self.source, self.axis + position, self.scale, self.shift))
 
@@ -221,7 +252,7 @@ class Rank:
 class Vector:
     """A tensor of whole numbers with one axis: items, then perhaps a tail."""
 
-    items: Tuple[Any, ...]
+    items: Tuple[object, ...]
     tail: Optional[Tail] = None
 
 
@@ -233,10 +264,7 @@ class Range:
     stop: Size
 
 
-Number = Union[int, Size, Dim]
-
-
-def plain(value: Any) -> Any:
+def plain(value: object) -> object:
     """The value in its simplest form: a plain int where it is one."""
     if isinstance(value, Size) and value.source is None:
         return value.values[0]
@@ -245,7 +273,7 @@ def plain(value: Any) -> Any:
     return value
 
 
-def as_size(value: Any) -> Size:
+def as_size(value: object) -> Size:
     """A whole number as a `Size`; Undecided where it is none."""
     if isinstance(value, Size):
         return value
@@ -254,12 +282,12 @@ def as_size(value: Any) -> Size:
     raise Undecided("it uses a number that is not known")
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: object) -> bool:
     """Whether the value is a whole number of a known kind (a bool counts, as in Python)."""
     return isinstance(value, (int, Size, Dim))
 
 
-def compute(symbol: str, left: Any, right: Any) -> Any:
+def compute(symbol: str, left: object, right: object) -> object:
     """`left symbol right` for two whole numbers, `Ratio` where the result need not be whole.
 
     Raises
@@ -267,8 +295,10 @@ def compute(symbol: str, left: Any, right: Any) -> Any:
     Undecided
         If the result is none of the kinds here.
     """
-    if isinstance(left, Dim) or isinstance(right, Dim):
+    if isinstance(left, Dim):
         return plain(_compute_dim(symbol, left, right))
+    if isinstance(right, Dim):
+        return plain(_compute_dim_last(symbol, left, right))
     if symbol in ("+", "-"):
         a, b = as_size(left), as_size(right)
         return plain(a + b if symbol == "+" else a - b)
@@ -283,7 +313,7 @@ def compute(symbol: str, left: Any, right: Any) -> Any:
 
 
 # "old /" of Python 2 rounds down for whole numbers, tensors included
-_DIVISIONS = {
+_DIVISIONS: Dict[str, Callable[[Size, int], object]] = {
     "//": lambda size, divisor: size // divisor,
     "old /": lambda size, divisor: size // divisor,
     "%": lambda size, divisor: size % divisor,
@@ -291,40 +321,47 @@ _DIVISIONS = {
 }
 
 
-def _compute_dim(symbol: str, left: Any, right: Any) -> Dim:
-    if isinstance(right, Dim) and not isinstance(left, Dim):
-        if symbol == "-":
-            return _compute_dim("+", _compute_dim("*", right, -1), left)
-        left, right = right, left
-        if symbol not in ("+", "*"):
-            raise Undecided("it computes with the length of an axis")
+_OF_AN_AXIS = "it computes with the length of an axis"
+
+
+def _compute_dim(symbol: str, left: Dim, right: object) -> Dim:
     if not isinstance(right, int):
-        raise Undecided("it computes with the length of an axis")
+        raise Undecided(_OF_AN_AXIS)
     if symbol == "*":
         return Dim(left.source, left.axis, left.scale * right, left.shift * right)
     if symbol in ("+", "-"):
         return Dim(left.source, left.axis, left.scale, left.shift + (right if symbol == "+" else -right))
     if symbol in ("//", "old /") and right == 1:
-        return Dim(left.source, left.axis, left.scale, left.shift)
-    raise Undecided("it computes with the length of an axis")
+        return left
+    raise Undecided(_OF_AN_AXIS)
 
 
-def compute_vector(symbol: str, left: Any, right: Any) -> Vector:
+def _compute_dim_last(symbol: str, left: object, right: Dim) -> Dim:
+    if symbol == "-":
+        return _compute_dim("+", _compute_dim("*", right, -1), left)
+    if symbol in ("+", "*"):
+        return _compute_dim(symbol, right, left)
+    raise Undecided(_OF_AN_AXIS)
+
+
+def compute_vector(symbol: str, left: object, right: object) -> Vector:
     """`left symbol right` item by item, where one or both are vectors."""
-    if not isinstance(left, Vector):
-        return _each(right, lambda item: compute(symbol, left, item))
-    if not isinstance(right, Vector):
+    if isinstance(left, Vector) and isinstance(right, Vector):
+        if left.tail is None and right.tail is None and len(left.items) == len(right.items):
+            return Vector(tuple([_whole(compute(symbol, a, b)) for a, b in zip(left.items, right.items)]))
+        # a vector of one item counts as a single number
+        if right.tail is None and len(right.items) == 1:
+            return compute_vector(symbol, left, right.items[0])
+        if left.tail is None and len(left.items) == 1:
+            return compute_vector(symbol, left.items[0], right)
+    elif isinstance(left, Vector):
         return _each(left, lambda item: compute(symbol, item, right))
-    if left.tail is None and right.tail is None and len(left.items) == len(right.items):
-        return Vector(tuple([_whole(compute(symbol, a, b)) for a, b in zip(left.items, right.items)]))
-    # a vector of one item counts as a single number
-    for one, other, swapped in ((right, left, False), (left, right, True)):
-        if one.tail is None and len(one.items) == 1:
-            return compute_vector(symbol, *((one.items[0], other) if swapped else (other, one.items[0])))
+    elif isinstance(right, Vector):
+        return _each(right, lambda item: compute(symbol, left, item))
     raise Undecided("it computes with shapes of different lengths")
 
 
-def _each(vector: Vector, change: Callable[[Any], Any]) -> Vector:
+def _each(vector: Vector, change: Callable[[object], object]) -> Vector:
     tail = vector.tail
     if tail is not None:
         # the same is done to every axis, so what becomes of one stands for all
@@ -334,17 +371,17 @@ def _each(vector: Vector, change: Callable[[Any], Any]) -> Vector:
         elif isinstance(changed, int):
             tail = Tail(tail.source, tail.axis, 0, changed)
         else:
-            raise Undecided("it computes with the length of an axis")
+            raise Undecided(_OF_AN_AXIS)
     return Vector(tuple([_whole(change(item)) for item in vector.items]), tail)
 
 
-def _whole(value: Any) -> Any:
+def _whole(value: object) -> object:
     if not is_number(value):
         raise Undecided("it makes a shape of numbers that are not whole")
     return value
 
 
-def fixed(value: Any) -> Optional[int]:
+def fixed(value: object) -> Optional[int]:
     """The value as a plain int, or None where it depends on a batch or is no whole number."""
     value = plain(value)
     return int(value) if isinstance(value, int) else None

@@ -1,26 +1,31 @@
-"""What a call may give, and what slice functions handle on the way."""
+"""What a call may give, and what slice functions handle on the way.
 
-from dataclasses import dataclass
-from typing import Any, Tuple
+Numbers that do not depend on the batch, lists, tuples and slices are Python's own; what depends on it is in `sizes`.
+"""
+
+from dataclasses import dataclass, field
+from typing import List, Optional, Sequence, Tuple, Union
 
 from ..model import TensorKey
-from .interpreter import Items
-from .sizes import (
-    Size,
-    Undecided,
-    Vector,
-    is_number,
-)
+from .sizes import Dim, Range, Rank, Ratio, Size, Tail, Undecided, Vector, is_number
 
 MAX_ITEMS = 4096
 MAX_PARTS = 128
 
+# Lengths of a tensor's axes, the batch first, as the file has them; None where it does not say.
+Shape = Tuple[Optional[int], ...]
+
+# --------------------------------------------------------------------------------------------------
+# Tensors
+# --------------------------------------------------------------------------------------------------
+
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor of which only the name is known."""
+    """A tensor of which only the name is known, and perhaps the shape."""
 
     key: TensorKey
+    shape: Optional[Shape] = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -33,13 +38,14 @@ class Rows:
     source: TensorKey
     start: Size
     stop: Size
+    shape: Optional[Shape] = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
 class Joined:
     """The parts one after the other along the first axis."""
 
-    parts: Tuple[Any, ...]
+    parts: Tuple[object, ...]
 
 
 @dataclass(frozen=True)
@@ -55,9 +61,28 @@ class Mean:
         True where the tensors' own axes are averaged over too, so that the result is one number.
     """
 
-    parts: Tuple[Any, ...]
+    parts: Tuple[object, ...]
     layer: str = ""
     reduces: bool = False
+
+
+@dataclass(frozen=True)
+class Sum:
+    """The sum of tensors, item by item."""
+
+    parts: Tuple[object, ...]
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Tensors stacked along a new first axis."""
+
+    parts: Tuple[object, ...]
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A tensor without axes, its value unknown."""
 
 
 @dataclass(frozen=True)
@@ -79,23 +104,16 @@ class Unknown:
     names: Tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Sum:
-    """The sum of tensors, item by item."""
+# What `evaluate` gives for an output of a layer's call; a number, a shape or a sum only other calls read.
+Output = Union[Tensor, Rows, Joined, Mean, Sum, Stack, Scalar, Unknown, int, Size, Dim, Ratio, Rank, Vector, Range]
 
-    parts: Tuple[Any, ...]
+TENSORS = (Tensor, Rows, Joined, Mean, Sum, Scalar)
+# what others may be made of: results of results would grow without end
+PLAIN = (Tensor, Rows, Scalar)
 
-
-@dataclass(frozen=True)
-class Stack:
-    """Tensors stacked along a new first axis."""
-
-    parts: Tuple[Any, ...]
-
-
-@dataclass(frozen=True)
-class Scalar:
-    """A tensor without axes, its value unknown."""
+# --------------------------------------------------------------------------------------------------
+# On the way
+# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -109,36 +127,54 @@ class Name:
 class Method:
     """A method of a value."""
 
-    owner: Any
+    owner: object
     name: str
 
 
-TENSORS = (Tensor, Rows, Joined, Mean, Sum, Scalar)
-# what others may be made of: results of results would grow without end
-PLAIN = (Tensor, Rows, Scalar)
+@dataclass(frozen=True)
+class Scope:
+    """A context manager that changes nothing but the names or places of operations."""
 
 
-def is_tensor(value: Any) -> bool:
+@dataclass(frozen=True)
+class OpenTuple:
+    """A tuple or list whose end is the lengths of a tensor's axes, their number being unknown."""
+
+    items: Tuple[object, ...]
+    tail: Tail
+
+
+def is_tensor(value: object) -> bool:
     """Whether a value is a tensor of some kind."""
     return isinstance(value, TENSORS)
 
 
-def all_tensors(items: Items) -> bool:
+def all_tensors(items: Sequence[object]) -> bool:
     """Whether a list holds tensors and nothing else, one at least."""
-    return items.tail is None and bool(items.values) and all(isinstance(value, PLAIN) for value in items.values)
+    return bool(items) and all(isinstance(value, PLAIN) for value in items)
 
 
-def as_vector(value: Any) -> Vector:
+def as_vector(value: object) -> Vector:
     """A list of whole numbers as TensorFlow takes it."""
     if isinstance(value, Vector):
         return value
-    if isinstance(value, Items) and all(is_number(item) for item in value.values):
-        return Vector(tuple(value.values), value.tail)
+    if isinstance(value, (list, tuple)) and all(is_number(item) for item in value):
+        return Vector(tuple(value))
+    if isinstance(value, OpenTuple) and all(is_number(item) for item in value.items):
+        return Vector(value.items, value.tail)
     raise Undecided("it uses a shape that is not known")
 
 
-def is_vector(value: Any) -> bool:
+def is_vector(value: object) -> bool:
     """Whether TensorFlow would take a value for a vector of whole numbers."""
-    if isinstance(value, Items):
-        return all(is_number(item) for item in value.values)
+    if isinstance(value, (list, tuple, OpenTuple)):
+        items = value.items if isinstance(value, OpenTuple) else value
+        return all(is_number(item) for item in items)
     return isinstance(value, Vector)
+
+
+def as_list(value: object, otherwise: str) -> List[object]:
+    """The items of a list or tuple; Undecided, with the reason, where the value is neither."""
+    if isinstance(value, (list, tuple)):
+        return list(value)
+    raise Undecided(otherwise)
