@@ -120,7 +120,13 @@ class _Broken(Exception):
         self.trust = trust
 
 
-def find(topology: Topology, weightless: Callable[[Layer], bool] = is_weightless, trust_slices: bool = False) -> Found:
+def find(
+    topology: Topology,
+    weightless: Callable[[Layer], bool] = is_weightless,
+    trust_slices: bool = False,
+    context: Optional[slices.Context] = None,
+    outermost: bool = False,
+) -> Found:
     """Find the data-parallel wrappers among a model's own layers (not inside its nested models).
 
     Parameters
@@ -130,6 +136,11 @@ def find(topology: Topology, weightless: Callable[[Layer], bool] = is_weightless
         Whether a layer has no weights (from the file where it tells, else from the table of classes).
     trust_slices : bool
         Take layers that look like slices and cannot be followed for what they look like.
+    context : slices.Context, optional
+        Shared by all models of one file.
+    outermost : bool
+        Whether no other model calls this one, perhaps on larger samples: then the shapes of its InputLayers are
+        those that its slices see.
 
     Returns
     -------
@@ -137,13 +148,22 @@ def find(topology: Topology, weightless: Callable[[Layer], bool] = is_weightless
     """
     if topology.sequential:
         return Found()
-    return _Search(topology, weightless, trust_slices).run()
+    return _Search(topology, weightless, trust_slices, context or slices.Context(), outermost).run()
 
 
 class _Search:
     """One model's graph under examination."""
 
-    def __init__(self, topology: Topology, weightless: Callable[[Layer], bool], trust_slices: bool) -> None:
+    def __init__(
+        self,
+        topology: Topology,
+        weightless: Callable[[Layer], bool],
+        trust_slices: bool,
+        context: slices.Context,
+        outermost: bool,
+    ) -> None:
+        self.context = context
+        self.shapes = _input_shapes(topology) if outermost else {}
         self.topology = topology
         self.weightless = weightless
         self.trust_slices = trust_slices
@@ -174,8 +194,8 @@ class _Search:
             if not slices.is_helper(layer):
                 continue
             call = layer.calls[number]
-            inputs = [values.get(key, slices.Tensor(key)) for key in call.inputs]
-            for i, value in enumerate(slices.evaluate(layer, call, inputs)):
+            inputs = [values.get(key, slices.Tensor(key, self.shapes.get(key))) for key in call.inputs]
+            for i, value in enumerate(slices.evaluate(layer, call, inputs, self.context)):
                 values[TensorKey(name, number, i)] = value
         return values
 
@@ -221,7 +241,8 @@ class _Search:
             if len(parts) < 2 or not slices.is_helper(layer):
                 continue
             # what flows in does not matter here, only that it is joined as it is and in this order
-            (value, *_) = slices.evaluate(layer, layer.calls[number], [slices.Tensor(key) for key in parts])
+            tensors = [slices.Tensor(key) for key in parts]
+            (value, *_) = slices.evaluate(layer, layer.calls[number], tensors, self.context)
             if isinstance(value, (slices.Joined, slices.Mean)) and _keys(value.parts) == parts:
                 kind = "mean" if isinstance(value, slices.Mean) else "concatenate"
                 found.append(Merge((name, number), kind, parts))
@@ -367,7 +388,7 @@ class _Search:
             if layer.submodel is not None:
                 inner = layer.submodel.outputs[key.tensor] if key.tensor < len(layer.submodel.outputs) else None
                 layer = layer.submodel.layer(inner.layer) if inner else layer
-            if not slices.shape_is_scalar(layer):
+            if not slices.shape_is_scalar(layer, self.context):
                 raise _Broken(f"{merge.call[0]!r} averages replicas whose results are not provably single numbers")
 
     # -- what is around it
@@ -453,6 +474,16 @@ class _Search:
             what = slices.describe(value) if isinstance(value, slices.Rows) else "what looks like a part of the batch"
             return [NearMiss(f"layer {key.layer!r} takes {what}, and nothing joins the parts again", 0)]
         return []
+
+
+def _input_shapes(topology: Topology) -> Dict[TensorKey, slices.Shape]:
+    """The shapes of the tensors that come from InputLayers, where the file has them."""
+    found: Dict[TensorKey, slices.Shape] = {}
+    for layer in topology.layers:
+        shape = shape_of_input(layer) if layer.class_name == "InputLayer" else None
+        if shape and all(length is None or type(length) is int and length > 0 for length in shape):
+            found[TensorKey(layer.name, 0, 0)] = shape
+    return found
 
 
 def _keys(values: Sequence[Any]) -> Tuple[Any, ...]:

@@ -6,13 +6,14 @@ no doubt; an architecture of the parallel model makes it a full file.
 
 import contextlib
 from dataclasses import dataclass, replace
-from typing import Any, Dict, Iterator, List, Mapping, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from . import keras_config, match
 from .errors import AlreadySingleError, ConfigError, NeedsArchitectureError, NotParallelError, WeightsError
 from .extract import Cleaned, Placed, clean, deal
 from .model import Json, Layer, LayerWeights, ModelFile, Topology, saved_layers
 from .options import ConvertOptions
+from .slices import Context, code_of
 from .weights.assignment import is_weightless, split
 from .weights.names import ASSUMPTION, split_by_names
 
@@ -76,27 +77,30 @@ def make_plan(before: ModelFile, options: ConvertOptions) -> Plan:
 # -- full files
 
 
-def clean_topology(topology: Topology, weightless_names: Any = (), trust_slices: bool = False) -> Cleaned:
+def clean_topology(
+    topology: Topology, weightless_names: Any = (), trust_slices: bool = False, context: Optional[Context] = None
+) -> Cleaned:
     """Undo all wrappers in a topology; `weightless_names` are own layers known to have no weights."""
+    shared = context or Context()
 
     def find(model: Topology, path: Tuple[str, ...]) -> match.Found:
         def weightless(layer: Layer) -> bool:
             return (not path and layer.name in weightless_names) or is_weightless(layer)
 
-        return match.find(model, weightless, trust_slices)
+        return match.find(model, weightless, trust_slices, shared, outermost=not path)
 
     cleaned = clean(topology, find)
-    return replace(cleaned, near=cleaned.near + tuple(_inside_layers(topology, trust_slices)))
+    return replace(cleaned, near=cleaned.near + tuple(_inside_layers(topology, trust_slices, shared)))
 
 
-def _inside_layers(topology: Topology, trust_slices: bool) -> Iterator[match.NearMiss]:
+def _inside_layers(topology: Topology, trust_slices: bool, context: Context) -> Iterator[match.NearMiss]:
     """Wrappers in models that a layer such as TimeDistributed wraps: seen, and not undone."""
     for layer in topology.walk():
         inner = layer.config.get("layer") if isinstance(layer.config, dict) else None
         if not keras_config.is_model(inner):
             continue
         with contextlib.suppress(ConfigError):  # the layer is carried over as it is, whatever it wraps
-            if clean_topology(keras_config.parse(inner), (), trust_slices).matches:
+            if clean_topology(keras_config.parse(inner), (), trust_slices, context).matches:
                 yield match.NearMiss(f"layer {layer.name!r} wraps a parallel model, which is not undone there", 0)
 
 
@@ -256,8 +260,6 @@ def _code_versions(config: Json) -> Iterator[str]:
     Keras marks a marshalled function by a key of its own (`function_type`, `output_shape_type`, `mode_type` are
     "lambda"), and newer Keras by a class name.
     """
-    from .slices import code_of
-
     stack = [config]
     while stack:
         value = stack.pop()

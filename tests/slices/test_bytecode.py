@@ -43,7 +43,14 @@ def test_reads_every_function(version):
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_tells_the_version(version):
-    alike = {"3.6": {"3.6", "3.7"}, "3.7": {"3.6", "3.7"}, "3.8": {"3.8", "3.9"}, "3.9": {"3.8", "3.9"}}
+    alike = {
+        "3.4": {"3.4", "3.5"},
+        "3.5": {"3.4", "3.5"},
+        "3.6": {"3.6", "3.7"},
+        "3.7": {"3.6", "3.7"},
+        "3.8": {"3.8", "3.9"},
+        "3.9": {"3.8", "3.9"},
+    }
     for name, text in DATA["code"][version].items():
         found = readings(read_text(text)[0])
         assert version in found

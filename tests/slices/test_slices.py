@@ -74,10 +74,34 @@ def test_proves_what_running_it_gives(name, version):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case["kind"] == "shaped"])
+def test_proves_what_takes_samples_of_the_shape_in_the_file(name, version):
+    layer = layer_of(CASES[name], version)
+    (found,) = outcome(layer, Tensor(X, (None, 4)))
+    assert isinstance(found, Rows), found
+    for n, ((expected,),) in enumerate(zip(CASES[name]["rows"])):
+        assert numbers(found, n) == expected
+    for shape in (None, (None, None), (None, 5)):
+        assert isinstance(outcome(layer, Tensor(X, shape))[0], Unknown)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case["kind"] == "other"])
 def test_does_not_prove_what_is_not_rows(name, version):
     (found,) = outcome(layer_of(CASES[name], version), X)
     assert isinstance(found, (Unknown, Joined, Sum))
+    (found,) = outcome(layer_of(CASES[name], version), Tensor(X, (None, 4)))
+    if name == "by_other_length":  # a number, once the length is one
+        assert [[numbers(found, n)] for n in range(len(CASES[name]["rows"]))] == CASES[name]["rows"]
+    else:
+        assert isinstance(found, (Unknown, Joined, Sum))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case["kind"] == "rows"])
+def test_a_known_shape_changes_no_proof(name, version):
+    layer = layer_of(CASES[name], version)
+    assert outcome(layer, Tensor(X, (None, 4))) == outcome(layer, X)
 
 
 def parts_of(*names, version="3.7"):
@@ -87,7 +111,9 @@ def parts_of(*names, version="3.7"):
 # rows, each of them proven, that are not the parts of one batch
 NOT_PARTS = {"rotated", "one_late", "one_short", "one_pair_short", "overlapping"}
 CUTS = sorted(
-    {case["function"] for case in DATA["cases"] if case["name"].endswith("1 of 3")} - NOT_PARTS - {"cut_with_shapes"}
+    {case["function"] for case in DATA["cases"] if case["name"].endswith("1 of 3") and case["kind"] == "rows"}
+    - NOT_PARTS
+    - {"cut_with_shapes"}
 )
 
 
@@ -250,6 +276,7 @@ def compiled(source, arguments=None, globals_=None):
         "x[:10 ** 30]", "x[:2 ** 70]", "x['a']", "x[:1.0]", "tf.stack([x[:4]])", "sum([x[:2], x[2:]])",
         "x[:4] if tf.shape(x)[0] > 4 else x", "x[:4] if x is y else x", "x[tf.shape(x)[0] * tf.shape(x)[0]:]",
         "(lambda q: q[::2])(x)", "x[K.int_shape(x)[0] // 2:]", "x[x.shape[0] // 2:]", "tf.tile(x[:4], [2, 1])",
+        "x if K.int_shape(x)[1] is None else x[:4]",
     ],
 )  # fmt: skip
 def test_near_misses_in_one_expression(body):

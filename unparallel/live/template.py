@@ -14,6 +14,7 @@ from ..extract import Cleaned, clean
 from ..graph import call_graph, call_of, in_order
 from ..model import Layer, TensorKey, Topology
 from ..plan import output_names
+from ..slices import Context
 from .topology import LiveGraph, check_model, class_name, flat, is_network, keras_classes, keras_module, live_object
 
 
@@ -82,9 +83,10 @@ def find_template(parallel_model: Any, trust_slices: bool = False) -> Template:
     check_model(parallel_model)
     graph = LiveGraph()
     topology = graph.topology(parallel_model)
+    context = Context()
 
     def find(model: Topology, path: Tuple[str, ...]) -> match.Found:
-        return match.find(model, graph.weightless, trust_slices)
+        return match.find(model, graph.weightless, trust_slices, context, outermost=not path)
 
     cleaned = clean(topology, find)
     if not cleaned.matches:

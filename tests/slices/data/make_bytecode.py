@@ -11,6 +11,7 @@ from __future__ import print_function  # noqa: UP010 - Python 2 runs this too
 
 import base64
 import json
+import logging
 import marshal
 import sys
 import types
@@ -298,6 +299,65 @@ def shape_empty(shape):
 
 def shape_batch(shape):
     return (shape[0],)
+
+def cut_number_first(rows, k, of):
+    dims = K.int_shape(rows)
+    each = K.shape(rows)[0] // of
+    return K.slice(rows, [each * k] + (len(dims) - 1) * [0], [each] + (len(dims) - 1) * [-1])
+
+def cut_sample_shape(rows, k, of, shape):
+    each = tf.shape(rows)[0] // of
+    return tf.slice(rows, [k * each] + len(shape) * [0], [each] + shape)
+
+def cut_columns(rows, k, of, columns):
+    each = tf.shape(rows)[0] // of
+    return rows[k * each:(k + 1) * each, 0:columns]
+
+def cut_and_tell(rows, k, of):
+    dims = [tf.shape(rows)[0], of]
+    each = dims[0] // of
+    print('part %d of %s' % (k, dims))
+    log.info('%d: %s', k, dims)
+    logging.getLogger('cut').debug('{} of {}'.format(k, of))
+    return rows[k * each:(k + 1) * each]
+
+def cut_in_scope(rows, k, of):
+    with tf.name_scope('slice_%d' % k):
+        each = tf.shape(rows)[0] // of
+        with tf.device('/cpu:0'):
+            return rows[k * each:(k + 1) * each]
+
+def cut_after_scope(rows, k, of):
+    for j in range(of):
+        with K.name_scope('part') as scope:
+            each = K.shape(rows)[0] // of
+            if j == k:
+                piece = rows[j * each:(j + 1) * each]
+    piece.set_shape([None] + list(K.int_shape(rows)[1:]))
+    return piece
+
+def cut_after_check(rows, k, of):
+    check(k, of)
+    each = tf.shape(rows)[0] // of
+    return rows[k * each:(k + 1) * each]
+
+def scope_of_others(rows, k, of):
+    with swallow(k):
+        fail(k)
+        rows = rows[:4]
+    return rows
+
+def list_of_others(rows, k, of):
+    places = [0, 4]
+    shift(places)
+    return rows[places[0]:places[1]]
+
+def function_of_others(rows, k, of):
+    low = [0]
+    def move():
+        low[0] = 2
+    each_time(move)
+    return rows[low[0]:]
 '''
 
 # Names of a case, its function, the layer's arguments, closure, and what must come out: "rows" (proven to
@@ -316,7 +376,7 @@ _KEYS = {
     "i parts": "cut_short",
     "k of": "cut_inner_function cut_gather cut_gather_shifted cut_loop_break cut_while cut_true_division cut_rounded_up"
     " cut_even cut_lists cut_stacked cut_static cut_strided cut_conditions rotated one_late one_short one_pair_short"
-    " overlapping",
+    " overlapping cut_number_first cut_and_tell cut_in_scope cut_after_scope cut_after_check",
 }
 for _keys in sorted(_KEYS):
     for _name in _KEYS[_keys].split(" "):
@@ -337,9 +397,16 @@ CASES += [
     ("cut_in_loop", "cut_in_loop", {"parts": 3}, None, "rows"),
     ("cut_comprehension", "cut_comprehension", {"parts": 3}, None, "rows"),
 ]
+# cases that need the shape of the samples
+for _k in range(3):
+    _arguments = {"k": _k, "of": 3}
+    CASES.append(("sample %d of 3" % _k, "cut_sample_shape", dict(_arguments, shape=[COLUMNS]), None, "shaped"))
+    CASES.append(("columns %d of 3" % _k, "cut_columns", dict(_arguments, columns=COLUMNS), None, "shaped"))
+CASES.append(("a column short", "cut_columns", {"k": 1, "of": 2, "columns": COLUMNS - 1}, None, "other"))
+CASES.append(("a sample's part", "cut_sample_shape", {"k": 1, "of": 2, "shape": [COLUMNS - 1]}, None, "other"))
 _OTHERS = """
 other_axis both_axes interleaved backwards backwards_first from_the_end slice_other_axis slice_half_axis
-slice_shifted_axis split_other_axis by_other_length doubled rolled gathered_backwards computed caught
+slice_shifted_axis split_other_axis by_other_length doubled rolled gathered_backwards computed caught scope_of_others list_of_others function_of_others
 """
 for _name in _OTHERS.split():
     CASES.append((_name, _name, {"k": 1, "of": 2}, None, "other"))
@@ -388,6 +455,9 @@ class Tensor(object):  # noqa: UP004
             rows = [row[index[1]] for row in rows]
         return Tensor(rows)
 
+    def set_shape(self, shape):
+        pass
+
     def __add__(self, other):
         return Tensor([[(a, b) for a, b in zip(*pair)] for pair in zip(self.rows, other.rows)])
 
@@ -431,6 +501,27 @@ def count(start, stop=None):
     return Vector(range(start) if stop is None else range(start, stop))
 
 
+class Scope(object):  # noqa: UP004
+    """A context manager; one that swallows stops what is raised in it."""
+
+    def __init__(self, name, swallows=False):
+        self.swallows = swallows
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        return self.swallows
+
+
+def fail(number):
+    raise ValueError(number)
+
+
+def shift(places):
+    places[:] = [place + 1 for place in places]
+
+
 def modules():
     """Stand-ins for the modules that the functions use."""
     shared = dict(
@@ -440,7 +531,7 @@ def modules():
         zeros_like=lambda x: x * 0, ones_like=lambda x: x * 0 + 1, int_shape=lambda x: (None, COLUMNS),
         floordiv=lambda a, b: a // b, multiply=lambda a, b: a * b,
         strided_slice=lambda x, begin, end: x[begin[0]:end[0]],
-        reverse=lambda x, axes: Tensor(x.rows[::-1]),
+        reverse=lambda x, axes: Tensor(x.rows[::-1]), name_scope=Scope, device=Scope,
     )
     made = {}
     for name in ("tensorflow", "keras", "keras.backend", "array_ops"):
@@ -455,6 +546,10 @@ def compiled():
     made = modules()
     sys.modules.update(made)
     space = {"tf": made["tensorflow"], "K": made["keras.backend"], "array_ops": made["array_ops"]}
+    quiet = logging.getLogger("quiet")
+    space.update(logging=logging, log=quiet, check=lambda *given: None, fail=fail, shift=shift)
+    space.update(swallow=lambda number: Scope("", True), each_time=lambda function: function())
+    space["__name__"] = "slices"
     # the flag that this file's own import sets must not reach the functions
     exec(compile(FUNCTIONS, "slices.py", "exec", 0, True), space)
     return space
@@ -515,7 +610,7 @@ def main(path):
     except IOError:  # noqa: UP024
         data = {"code": {}, "raw": {}}
     version = "%d.%d" % sys.version_info[:2]
-    names = sorted(name for name in space if isinstance(space[name], types.FunctionType))
+    names = sorted(name for name in space if getattr(space[name], "__module__", "") == "slices")
     data["code"][version] = dict((name, dump(code_of(space, name))) for name in names)
     if version in ("2.7", "3.6"):
         name = "cut_with_shapes"
