@@ -153,6 +153,13 @@ def types(session):
 
 
 @nox.session
+def docs(session):
+    """Build docs/ into docs/_build, where any warning is an error; the tests run what the pages tell to run."""
+    session.install("-e", ".[docs]")
+    session.run("sphinx-build", "-q", "-W", "--keep-going", "docs", os.path.join("docs", "_build"), *session.posargs)
+
+
+@nox.session
 def benchmarks(session):
     """Speed against `cp`, into benchmarks/RESULTS.md: half an hour, 14 GB; `-- --files S M` for less."""
     session.install(".")
@@ -245,7 +252,8 @@ def modern(session):
     # tf_keras asks for the package with GPU support; the small one holds the same modules
     small = sys.platform == "linux" and os.uname().machine == "x86_64"
     session.install("tensorflow-cpu" if small else "tensorflow", "keras>=3", "-e", ".[test]")
-    session.install("--no-deps", "tf_keras")
+    # asked for without what they ask for: TensorFlow brings it, in other versions than they name
+    session.install("--no-deps", "tf_keras", "tf2onnx", "onnx", "onnxruntime")
     _run_on(session, "modern", "tests/live/modern")
 
 

@@ -24,7 +24,7 @@ from unparallel.cli import main
 
 from .processes import ROOT
 
-BLOCK = re.compile(r"^(?:<!-- (?P<note>[^\n]*) -->\n\n?)?```(?P<language>\w*)\n(?P<text>.*?)^```$", re.M | re.S)
+BLOCK = re.compile(r"^(?:<!-- (?P<note>[^\n]*) -->\n\n?)?```(?P<language>[^\s`]*)\n(?P<text>.*?)^```$", re.M | re.S)
 RUN = ("sh", "console", "python")
 INSTALL = re.compile(r"^(?:python -m )?pip install [^&]*?(?:&& |$)", re.M)
 EXIT_CODE = re.compile(r" +# exit code (\d+)$")
