@@ -257,6 +257,126 @@ def test_a_wrapper_inside_a_model_is_replaced_under_its_own_name(tmp_path, templ
     assert done.wrappers[0].inside == ("wrapped",)
 
 
+def three_outputs(names):
+    """A wrapper around a layer with three outputs, as Keras and tf.keras name its merges, and the template."""
+    cell = tiny.TinyLayer("lstm", "LSTM", {"name": "lstm", "trainable": True, "units": 2}, (("x",),))
+    template = tiny.TinyModel("net", (tiny.entry("x", 3), cell), ("x",), tuple(("lstm", k) for k in range(3)))
+    wrapped = tiny.parallel(template, 2)
+    merges = tuple(tiny.merge(name, [("net", k, i) for i in range(2)]) for k, name in enumerate(names))
+    return wrapped._replace(layers=wrapped.layers[:-3] + merges, outputs=tuple(names)), template
+
+
+LSTM_WEIGHTS = [("lstm/kernel:0", (3, 8)), ("lstm/recurrent_kernel:0", (2, 8)), ("lstm/bias:0", (8,))]
+
+
+@pytest.mark.parametrize(
+    ("version", "settings", "wanted", "left_out"),
+    [
+        ("2.2.4", {"loss": {"a": "mse", "b": "mae", "c": "mse"}}, {"loss": ["mse", "mae", "mse"]}, ""),
+        ("2.2.4", {"loss": {"a": "mse", "c": "mae"}}, {"loss": ["mse", None, "mae"]}, ""),
+        ("2.2.4", {"loss_weights": {"c": 0.25}}, {"loss_weights": [1.0, 1.0, 0.25]}, ""),
+        ("2.2.4", {"sample_weight_mode": {"a": "temporal"}}, {"sample_weight_mode": ["temporal", None, None]}, ""),
+        ("2.2.4", {"metrics": {"a": "mae", "b": ["mae"], "c": "mae"}}, {"metrics": ["mae"]}, ""),
+        ("2.2.4", {"metrics": {"a": ["mae"]}}, {"metrics": []}, "metrics left out"),
+        (
+            "2.3.1",
+            {"metrics": {"a": ["mae"], "c": "mse"}, "weighted_metrics": None},
+            {"metrics": [["mae"], [], ["mse"]], "weighted_metrics": None},
+            "",
+        ),
+        # tf.keras counts the names of outputs that repeat, so that each setting keeps a name of its own
+        (
+            "2.4.0",
+            {"loss": {"a": "mse", "b": "mae", "c": "mse"}},
+            {"loss": {"lstm": "mse", "lstm_1": "mae", "lstm_2": "mse"}},
+            "",
+        ),
+        ("2.2.4", {"loss": "mse", "loss_weights": [1, 2, 3]}, {"loss": "mse", "loss_weights": [1, 2, 3]}, ""),
+    ],
+)
+def test_settings_of_outputs_that_share_a_name_are_kept_by_position(tmp_path, version, settings, wanted, left_out):
+    wrapped, template = three_outputs("abc")
+    given = [(name, np.ones(shape, "float32")) for name, shape in LSTM_WEIGHTS]
+    wrapped = wrapped._replace(
+        layers=tuple(
+            layer._replace(submodel=_filled(layer.submodel, given)) if layer.submodel else layer
+            for layer in wrapped.layers
+        )
+    )
+    optimizer = {"class_name": "SGD", "config": {}}
+    source = tiny.save(tmp_path / "parallel.h5", wrapped, dict(settings, optimizer_config=optimizer))
+    gold = tiny.save(tmp_path / "gold.h5", _filled(template, given), dict(wanted, optimizer_config=optimizer))
+    for path in (source, gold):
+        with h5py.File(path, "r+") as handle:
+            for owner in (handle, handle["model_weights"]):
+                kind = h5py.special_dtype(vlen=str if version == "2.4.0" else bytes)
+                owner.attrs.create("keras_version", version, shape=(), dtype=kind)
+    done = unparallel.convert(source, tmp_path / "made.h5")
+    assert list(differences(gold, str(tmp_path / "made.h5"))) == []
+    assert [text for text in done.warnings if "training_config" in text] == [
+        text for text in done.warnings if left_out and left_out in text
+    ]
+
+
+def _filled(model, weights):
+    layers = [layer._replace(trainable=tuple(weights)) if layer.name == "lstm" else layer for layer in model.layers]
+    return model._replace(layers=tuple(layers))
+
+
+class TestHalfWritten:
+    """A save that fails while it writes the training state, which Keras writes last."""
+
+    @pytest.fixture(params=["array", "names", "settings"])
+    def half(self, request, tmp_path, template):
+        training = {"optimizer_config": {"class_name": "Adam", "config": {}}, "loss": "mse"}
+        slots = [("training/Adam/Variable:0", np.arange(6.0)), ("training/Adam/Variable_1:0", np.arange(6.0))]
+        source = tiny.save(tmp_path / "parallel.h5", tiny.parallel(template, 2), training, slots)
+        with h5py.File(source, "r+") as handle:
+            if request.param == "array":
+                del handle["optimizer_weights/training/Adam/Variable_1:0"]
+            elif request.param == "names":
+                del handle["optimizer_weights"].attrs["weight_names"]
+            else:
+                kind = h5py.special_dtype(vlen=bytes)
+                handle.attrs.create("training_config", b'{"loss": ', shape=(), dtype=kind)
+        return source
+
+    def test_is_refused_with_the_remedy(self, tmp_path, half):
+        with pytest.raises(WeightsError, match="the model is whole, its training state is not") as caught:
+            unparallel.convert(half, tmp_path / "made.h5")
+        assert "--no-optimizer" in caught.value.hint
+        seen = unparallel.inspect(half)
+        assert (seen.verdict, seen.hint) == ("refused", caught.value.hint)
+
+    def test_is_whole_for_who_wants_the_model(self, tmp_path, half, template):
+        for form, options in (("model", {"optimizer": False}), ("weights", {"weights_only": True})):
+            unparallel.convert(half, tmp_path / "made.h5", overwrite=True, **options)
+            gold = tiny.save(tmp_path / "gold.h5", template, form=form)
+            assert list(differences(gold, str(tmp_path / "made.h5"))) == []
+
+
+def test_the_weights_of_a_full_file_of_keras_1(tmp_path, template):
+    # which has its version at the root alone, and a weights file that has none
+    source = tiny.save(tmp_path / "parallel.h5", tiny.parallel(template, 2))
+    gold = tiny.save(tmp_path / "gold.h5", template, form="weights")
+    with h5py.File(source, "r+") as handle, h5py.File(gold, "r+") as wanted:
+        for owner in (handle["model_weights"], wanted):
+            del owner.attrs["keras_version"]
+            del owner.attrs["backend"]
+    unparallel.convert(source, tmp_path / "made.h5", weights_only=True)
+    assert list(differences(gold, str(tmp_path / "made.h5"))) == []
+
+
+def test_a_save_that_failed_over_two_weights_of_one_name_is_said(tmp_path, parallel_file):
+    with h5py.File(parallel_file, "r+") as handle:
+        group = handle["model_weights/net"]
+        names = [bytes(name) for name in group.attrs["weight_names"]]
+        group.attrs["weight_names"] = np.array([*names, names[0]])
+    with pytest.raises(WeightsError, match="twice: Keras' own save fails there, half-way") as caught:
+        unparallel.convert(parallel_file, tmp_path / "made.h5")
+    assert "earlier checkpoint" in caught.value.hint
+
+
 @pytest.mark.parametrize("loss", [["mse"], ["mse", "mae", "mse"], {"last": "mse", "nowhere": "mae"}])
 def test_training_settings_for_other_outputs_are_left_out(tmp_path, template, loss):
     two = template._replace(outputs=("middle", "last"))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import unparallel
+from unparallel import cli
 from unparallel.errors import FileError, NeedsArchitectureError, UnparallelError, WeightsError
 
 from . import tiny
@@ -56,12 +57,31 @@ def test_with_an_architecture_of_any_kind(tmp_path, template, weights_file, whic
     assert list(differences(gold, made)) == []
 
 
+def test_names_alone_never_decide_in_silence(tmp_path, weights_file):
+    read = (
+        r"only names tell the layers of 'net': dense_1 \(2\), middle \(4\), dense_2 \(2\); names cannot show a nested"
+    )
+    with pytest.raises(NeedsArchitectureError, match=read) as caught:
+        unparallel.convert(weights_file, tmp_path / "made.h5")
+    assert "--architecture FILE" in caught.value.hint
+    assert "--by-names (by_names=True) accepts this reading" in caught.value.hint
+    assert not (tmp_path / "made.h5").exists()
+    seen = unparallel.inspect(weights_file)
+    assert (seen.verdict, seen.hint) == ("refused", caught.value.hint)
+    assert unparallel.inspect(weights_file, by_names=True).verdict == "parallel"
+    assert cli.main([weights_file, "-o", str(tmp_path / "made.h5")]) == 1
+    assert cli.main([weights_file, "-o", str(tmp_path / "made.h5"), "--by-names"]) == 0
+
+
 def test_with_names_alone(tmp_path, template, weights_file):
     made = str(tmp_path / "made.h5")
-    done = unparallel.convert(weights_file, made)
+    done = unparallel.convert(weights_file, made, by_names=True)
     assert (done.form, done.template, done.layers) == ("weights", "", 3)
     (warning,) = done.warnings
-    assert "no model is nested in the template, as far as names tell; --architecture makes sure" in warning
+    assert (
+        "no layer is frozen, no model is nested in the template and each layer is called as its weights are" in warning
+    )
+    assert "as far as names tell; --architecture makes sure" in warning
     with h5py.File(made, "r") as handle:
         assert [bytes(name) for name in handle.attrs["layer_names"]] == [b"dense_1", b"middle", b"dense_2"]
         for layer in template.layers[1:]:
@@ -91,17 +111,35 @@ def test_another_architecture_names_the_layer(tmp_path, template, weights_file):
 
 def test_what_is_no_architecture_is_named(tmp_path, weights_file):
     (tmp_path / "broken.json").write_text("{")
+    (tmp_path / "model.yaml").write_text("backend: tensorflow\nclass_name: Model\nconfig:\n  layers: []\n")
+    (tmp_path / "printed.txt").write_text("{'class_name': 'Model', 'config': {}}")
+    (tmp_path / "config.json").write_text('{"name": "m", "layers": [], "input_layers": [], "output_layers": []}')
+    (tmp_path / "sequential.json").write_text('[{"class_name": "Dense", "config": {}}]')
     (tmp_path / "binary.json").write_bytes(b"\xff\xfe\0")
     (tmp_path / "other.json").write_text('{"class_name": "Dense", "config": {}}')
     for name, says in [
-        ("broken.json", "broken.json: the architecture is no JSON"),
+        ("broken.json", "broken.json: the architecture is not JSON"),
+        ("model.yaml", "model.yaml: YAML, as to_yaml\\(\\) writes it"),
+        ("printed.txt", "printed.txt: the text of a Python dict"),
+        ("config.json", "config.json: get_config\\(\\) of a model"),
+        ("sequential.json", "sequential.json: get_config\\(\\) of a model"),
         ("binary.json", "binary.json: neither JSON nor HDF5"),
         ("other.json", "no functional or Sequential model"),
         ("missing.json", "missing.json: No such file"),
         ("weights.h5", "weights only, no architecture in it"),
     ]:
-        with pytest.raises(UnparallelError, match=says):
+        with pytest.raises(UnparallelError, match=says) as caught:
             unparallel.convert(weights_file, tmp_path / "made.h5", architecture=tmp_path / name)
+        assert caught.value.hint
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le"])
+def test_json_with_a_byte_order_mark_is_read(tmp_path, template, weights_file, encoding):
+    text = json.dumps(template.config())
+    text = "\ufeff" + text if encoding == "utf-16-le" else text
+    (tmp_path / "model.json").write_bytes(text.encode(encoding))
+    unparallel.convert(weights_file, tmp_path / "made.h5", architecture=tmp_path / "model.json")
+    assert list(differences(tiny.save(tmp_path / "gold.h5", template), str(tmp_path / "made.h5"))) == []
 
 
 def test_json_that_was_dumped_twice_is_read(tmp_path, template, weights_file):
@@ -154,7 +192,7 @@ def test_keras_1_names(tmp_path):
             group.attrs["weight_names"] = np.array([n for n, _ in own], dtype="S" if own else "float64")
             for weight, shape in own:
                 group.create_dataset(weight, data=np.ones(shape, "float32"))
-    unparallel.convert(source, tmp_path / "made.h5")
+    unparallel.convert(source, tmp_path / "made.h5", by_names=True)
     with h5py.File(str(tmp_path / "made.h5"), "r") as made:
         assert [bytes(name) for name in made.attrs["layer_names"]] == [b"fc_1", b"out"]
         assert [bytes(name) for name in made["fc_1"].attrs["weight_names"]] == [b"fc_1_W:0", b"fc_1_b:0"]

@@ -1,5 +1,7 @@
 """An architecture from beside a weights file: JSON text, a full HDF5 file, or a parsed config."""
 
+import codecs
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -27,17 +29,47 @@ def load_architecture(architecture: Architecture) -> Any:
                 raise FileError("weights only, no architecture in it", "give a JSON file or a full model file")
             return model.topology.config
         try:
-            with open(path, encoding="utf-8") as handle:
-                text = handle.read(hdf5.LONGEST_ATTRIBUTE + 1)
-        except UnicodeDecodeError as error:
-            raise FileError("neither JSON nor HDF5", "give the text that to_json() returns") from error
+            with open(path, "rb") as handle:
+                data = handle.read(MOST_BYTES + 1)
         except OSError as error:
             raise unreadable(error) from error
-        if len(text) > hdf5.LONGEST_ATTRIBUTE:
-            raise FileError("too long for an architecture", "give the text that to_json() returns")
-        value = keras_config.parse_json(text, "the architecture")
-        # json.dump(model.to_json(), handle), a common slip, wraps the text once more
-        return keras_config.parse_json(value, "the architecture") if isinstance(value, str) else value
+        if len(data) > MOST_BYTES:
+            raise FileError("too long for an architecture", TO_JSON)
+        return _parsed(_text(data))
+
+
+TO_JSON = "give the text that to_json() returns"
+# UTF-16, as PowerShell writes it, takes two bytes a character
+MOST_BYTES = 2 * hdf5.LONGEST_ATTRIBUTE + 2
+
+
+def _text(data: bytes) -> str:
+    """A file's text, in UTF-8 or, where it begins with a byte order mark that says so, in UTF-16."""
+    encoding = "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise FileError("neither JSON nor HDF5", TO_JSON) from error
+
+
+def _parsed(text: str) -> Any:
+    """The config in a text; what else people have at hand is named, with the way to JSON."""
+    if re.match(r"\s*(backend|class_name|config|keras_version) *:", text):
+        raise FileError(
+            "YAML, as to_yaml() writes it; only JSON is read",
+            "with the Keras that wrote it: model_from_yaml(text).to_json()",
+        )
+    if re.match(r"\s*[{\[] *u?'", text):
+        raise FileError("the text of a Python dict, not JSON", "write it with json.dump(), or " + TO_JSON)
+    value = keras_config.parse_json(text, "the architecture", TO_JSON)
+    # json.dump(model.to_json(), handle), a common slip, wraps the text once more
+    value = keras_config.parse_json(value, "the architecture", TO_JSON) if isinstance(value, str) else value
+    if isinstance(value, list) or (isinstance(value, dict) and "layers" in value and "class_name" not in value):
+        raise FileError(
+            "get_config() of a model, which does not say of which class it is",
+            'give to_json(), or {"class_name": "Model", "config": ...} around it ("Sequential" for a Sequential)',
+        )
+    return value
 
 
 def _is_hdf5(path: str) -> bool:

@@ -94,14 +94,19 @@ def compare(source: str, target: str, options: ConvertOptions) -> Conversion:
 
 
 def inspect(
-    source: StrPath, *, architecture: Architecture = None, trust_slices: bool = False, scan: bool = True
+    source: StrPath,
+    *,
+    architecture: Architecture = None,
+    trust_slices: bool = False,
+    scan: bool = True,
+    by_names: bool = False,
 ) -> Inspection:
     """Say what a file holds and what `convert` would make of it; nothing is written.
 
     Parameters
     ----------
     source : path
-    architecture, trust_slices, scan
+    architecture, trust_slices, scan, by_names
         As for `convert`.
 
     Returns
@@ -113,7 +118,9 @@ def inspect(
     UnparallelError
         The file cannot be read.  That it is not parallel is no error here but a verdict.
     """
-    options = with_architecture(ConvertOptions(architecture=architecture, trust_slices=trust_slices, scan=scan))
+    options = with_architecture(
+        ConvertOptions(architecture=architecture, trust_slices=trust_slices, scan=scan, by_names=by_names)
+    )
     with open_model(path_text(source)) as opened:
         plan: Optional[Plan] = None
         refused: Optional[UnparallelError] = None

@@ -34,7 +34,7 @@ Reference = Tuple[str, int, int]
 END_KEYS = ("input_layers", "output_layers")
 
 
-def parse_json(text: str, what: str) -> Json:
+def parse_json(text: str, what: str, hint: str = "the file is damaged") -> Json:
     """JSON text as values; one clear error for anything that is not JSON."""
     if text.count("{") * 240 + text.count("[") * 64 + text.count(",") * 40 > MOST_JSON_BYTES:
         raise ConfigError(f"{what} is too large: {len(text)} characters", HOSTILE)
@@ -43,7 +43,7 @@ def parse_json(text: str, what: str) -> Json:
     except RecursionError as error:
         raise ConfigError(f"{what} is nested too deeply", HOSTILE) from error
     except ValueError as error:
-        raise ConfigError(f"{what} is no JSON ({error})", "the file is damaged") from error
+        raise ConfigError(f"{what} is not JSON ({error})", hint) from error
     _check_depth(value, what)
     return value
 

@@ -188,6 +188,10 @@ class ModelFile:
         Weights of the model itself, beside its layers': a group that tf.keras has from 2.6 on.
     fixed_names : bool
         Whether lists of names are fixed-length texts, as h5py 2 wrote them, or variable-length ones.
+    training_damage : str
+        Why the training state cannot be read, "" where it can (or is not there).
+    bare_weights : bool
+        Whether the weights' group lacks `keras_version` and `backend`: Keras 1 wrote them at a full file's root only.
     """
 
     source: str
@@ -201,6 +205,8 @@ class ModelFile:
     attributes_from: str = "/"
     own_weights: Optional[LayerWeights] = None
     fixed_names: bool = True
+    training_damage: str = ""
+    bare_weights: bool = False
 
     @property
     def groups(self) -> Dict[str, LayerWeights]:

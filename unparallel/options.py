@@ -50,6 +50,8 @@ class ConvertOptions:
     architecture : path or dict, optional
         For a weights file: `to_json()` of the template or of the parallel model, as a file or parsed, or
         a full HDF5 file of the same architecture.
+    by_names : bool
+        For a weights file without its architecture: accept the layers as the weights' names tell them.
     trust_slices : bool
         Accept layers that look like slices of the batch and whose code cannot be followed.
     scan : bool
@@ -68,6 +70,12 @@ class ConvertOptions:
         "--architecture",
         "for a weights file: to_json() of the template or of the parallel model, or a full .h5 file of it",
         metavar="FILE",
+    )
+    by_names: bool = option(
+        False,
+        "--by-names",
+        "for a weights file without its architecture: accept the layers as the weights' names tell them",
+        decides=False,
     )
     trust_slices: bool = option(
         False,

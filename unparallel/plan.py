@@ -6,16 +6,16 @@ no doubt; an architecture of the parallel model makes it a full file.
 
 import contextlib
 from dataclasses import dataclass, replace
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from . import keras_config, match
 from .errors import AlreadySingleError, ConfigError, NeedsArchitectureError, NotParallelError, WeightsError
 from .extract import Cleaned, Placed, clean, deal
-from .model import Json, Layer, LayerWeights, ModelFile, Topology, saved_layers
+from .model import Json, Layer, LayerWeights, ModelFile, TensorKey, Topology, is_tf_keras, saved_layers
 from .options import ConvertOptions
 from .slices import Context, code_of
 from .weights.assignment import is_weightless, split
-from .weights.names import ASSUMPTION, split_by_names
+from .weights.names import ASSUMPTION, BLIND_SPOTS, split_by_names
 
 ARCHITECTURE = "--architecture FILE (to_json() of the template or of the parallel model) settles it"
 NAMED_BY_OUTPUT = ("loss", "metrics", "weighted_metrics", "loss_weights", "sample_weight_mode")
@@ -65,13 +65,23 @@ def make_plan(before: ModelFile, options: ConvertOptions) -> Plan:
     elif options.architecture is not None:
         plan = _from_architecture(before, options)
     else:
-        plan = _from_names(before)
-    after = plan.after
+        plan = _from_names(before, options.by_names)
+    return replace(plan, after=_as_wanted(plan.after, options))
+
+
+def _as_wanted(after: ModelFile, options: ConvertOptions) -> ModelFile:
+    """The file with what the user wants of it, which must be whole."""
     if options.weights_only:
-        after = replace(after, form="weights", training_config=None, optimizer=None)
-    elif not options.optimizer:
-        after = replace(after, training_config=None, optimizer=None)
-    return replace(plan, after=after)
+        after = replace(after, keras_version=None, backend=None) if after.bare_weights else after
+        return replace(after, form="weights", training_config=None, optimizer=None)
+    if not options.optimizer:
+        return replace(after, training_config=None, optimizer=None)
+    if after.training_damage:
+        raise WeightsError(
+            f"the model is whole, its training state is not: {after.training_damage}",
+            "--no-optimizer (optimizer=False) writes the model without it",
+        )
+    return after
 
 
 # -- full files
@@ -113,8 +123,9 @@ def _from_topology(before: ModelFile, topology: Topology, options: ConvertOption
     result = cleaned.topology
     weights = {group.layer: group for group in deal(topology, cleaned, before.groups, before.form == "model")}
     layers = saved_layers(result, before.keras_version)
-    outputs = output_names(topology, cleaned)
-    training, lost = renamed_outputs(before.training_config, outputs)
+    outputs = output_names(topology, cleaned, before.keras_version)
+    listed = _output_names(topology.outputs, is_tf_keras(before.keras_version))
+    training, lost = renamed_outputs(before.training_config, outputs, listed)
     if before.own_weights is not None and before.own_weights.weights and _is_template_alone(cleaned):
         raise WeightsError(
             f"the parallel model owns weights beside its layers' ({before.own_weights.weights[0].name})",
@@ -161,27 +172,80 @@ def not_parallel(cleaned: Cleaned) -> NotParallelError:
     return NotParallelError(f"not a data-parallel model: {nearest.reason}", hint)
 
 
-def output_names(topology: Topology, cleaned: Cleaned) -> Dict[str, str]:
-    """The new name of each output of the outer model."""
+def output_names(topology: Topology, cleaned: Cleaned, keras_version: Optional[str] = None) -> Dict[str, str]:
+    """What each output of the outer model is called, and what it is called in the clean model, in order."""
     new = cleaned.topology.outputs
-    return {key.layer: new[cleaned.outputs[i]].layer for i, key in enumerate(topology.outputs)}
+    old_names, new_names = (_output_names(ends, is_tf_keras(keras_version)) for ends in (topology.outputs, new))
+    return {old: new_names[cleaned.outputs[i]] for i, old in enumerate(old_names)}
 
 
-def renamed_outputs(training: Json, names: Mapping[str, str]) -> Tuple[Json, List[str]]:
-    """(training_config with the template's output names as keys, keys that two outputs would share)."""
-    lost: List[str] = []
+def _output_names(outputs: Sequence[TensorKey], counted: bool) -> List[str]:
+    """`Model.output_names`: those of the layers; tf.keras counts those that repeat ("lstm", "lstm_1", "lstm_2").
+
+    From `Network._set_output_names`, which standalone Keras never had (looked at in 2.2.4, 2.3.1, TensorFlow 2.0, 2.3).
+    """
+    names: Dict[str, None] = {}
+    numbers: Dict[str, int] = {}
+    if not counted:
+        return [key.layer for key in outputs]
+    for key in outputs:
+        name = key.layer
+        while name in names:
+            numbers[key.layer] = numbers.get(key.layer, 0) + 1
+            name = f"{key.layer}_{numbers[key.layer]}"
+        names[name] = None
+    return list(names)
+
+
+def renamed_outputs(
+    training: Json, names: Mapping[str, str], outputs: Optional[Sequence[str]] = None
+) -> Tuple[Json, List[str]]:
+    """(training_config for the clean model's outputs, settings that could not be kept).
+
+    Parameters
+    ----------
+    training : JSON value
+        As the file has it: settings by the outer model's output names, by position, or one for all.
+    names : mapping of str to str
+        See `output_names`.
+    outputs : sequence of str, optional
+        The outer model's output names, where one is listed twice.
+    """
     if not isinstance(training, dict) or all(old == new for old, new in names.items()):
-        return training, lost
-
-    def renamed(value: Json) -> Json:
-        keys = [names.get(key, key) for key in value]
-        lost.extend(sorted({key for key in keys if keys.count(key) > 1}))
-        return dict(zip(keys, value.values()))
-
+        return training, []
+    if len(set(names.values())) < len(names):
+        return _by_position(training, outputs or list(names))
     return {
-        key: renamed(value) if key in NAMED_BY_OUTPUT and isinstance(value, dict) else value
-        for key, value in training.items()
-    }, lost
+        key: {names.get(name, name): value for name, value in setting.items()}
+        if key in NAMED_BY_OUTPUT and isinstance(setting, dict)
+        else setting
+        for key, setting in training.items()
+    }, []
+
+
+def _by_position(training: Dict[str, Json], outputs: Sequence[str]) -> Tuple[Json, List[str]]:
+    """Settings by name as lists, for outputs of one name: Keras reads these as well, and would have been given them.
+
+    A dict that leaves an output out means no loss and a weight of 1 for it (`Model.compile` of every Keras 2).
+    """
+    result, lost = dict(training), []
+    for key, missing in (("loss", None), ("loss_weights", 1.0), ("sample_weight_mode", None)):
+        setting = training.get(key)
+        if isinstance(setting, dict):
+            result[key] = [setting.get(name, missing) for name in outputs]
+    for key in ("metrics", "weighted_metrics"):
+        setting = training.get(key)
+        if isinstance(setting, dict):
+            lists = [_as_list(setting.get(name)) for name in outputs]
+            # a list of lists is one for each output from Keras 2.3 on; before, a list was for all outputs
+            same = all(one == lists[0] for one in lists)
+            result[key] = lists[0] if same else lists if "weighted_metrics" in training else []
+            lost += [key] if result[key] == [] and not same else []
+    return result, lost
+
+
+def _as_list(value: Json) -> List[Json]:
+    return value if isinstance(value, list) else [] if value is None else [value]
 
 
 def _training_misfit(before: ModelFile, after: ModelFile) -> str:
@@ -234,8 +298,9 @@ def _warnings(cleaned: Cleaned, lost: List[str]) -> List[str]:
         if trusted:
             warnings.append(f"layer {trusted[0]!r} was taken for a slice on your word: its code is not known")
     if lost:
+        text = " and ".join(lost)
         warnings.append(
-            "training_config: outputs {} share a name now; one setting of each was lost".format(", ".join(lost))
+            f"training_config: {text} left out: outputs of one name cannot have different ones in this Keras"
         )
     return warnings
 
@@ -324,8 +389,8 @@ def _with_template(before: ModelFile, template: Topology) -> Plan:
     return Plan(before, after, dropped=dropped, notes=tuple(_notes(template)))
 
 
-def _from_names(before: ModelFile) -> Plan:
-    """The plan for a weights file alone: only where names leave no doubt."""
+def _from_names(before: ModelFile, accepted: bool) -> Plan:
+    """The plan for a weights file alone: only where names leave no doubt, and where the user takes them for it."""
     full = [group for group in before.weights if group.weights]
     if not full:
         raise NeedsArchitectureError("the file holds no weights at all", ARCHITECTURE)
@@ -342,15 +407,29 @@ def _from_names(before: ModelFile) -> Plan:
         )
     place = before.weights.index(full[0])
     outputs = [group.layer for group in before.weights[place + 1 :]]
-    dealt = split_by_names(full[0].weights, outputs, before.keras_version)
+    layers = split_by_names(full[0].weights, outputs, before.keras_version)
+    if not accepted:
+        raise NeedsArchitectureError(
+            f"without its architecture only names tell the layers of {full[0].layer!r}: {_read_by_names(layers)}; "
+            f"{BLIND_SPOTS}",
+            ARCHITECTURE + "; --by-names (by_names=True) accepts this reading",
+        )
     dropped = tuple(group.layer for group in before.weights if not group.weights)
     return Plan(
         before,
-        replace(before, weights=dealt),
+        replace(before, weights=layers),
         dropped=dropped,
         warnings=(f"taken apart by names alone: {ASSUMPTION}; --architecture makes sure",),
         notes=("layers without weights are not listed: no name tells them",),
     )
+
+
+def _read_by_names(layers: Sequence[LayerWeights]) -> str:
+    """The layers in one line, each with the number of its weights; of many, the first and the last."""
+    texts = [f"{group.layer} ({len(group.weights)})" for group in layers]
+    if len(texts) > 12:
+        texts = texts[:9] + [f"... {len(texts) - 12} more"] + texts[-3:]
+    return ", ".join(texts)
 
 
 def _is_nested(group: LayerWeights) -> bool:

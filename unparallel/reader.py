@@ -1,11 +1,12 @@
 """Path -> `ModelFile`: what a Keras HDF5 file holds, as values, no array read."""
 
+from collections import Counter
 from typing import List, Optional, Set, Tuple
 
 from . import keras_config
 from .errors import ConfigError, NotKerasError, WeightsError
 from .hdf5 import Source
-from .model import LayerWeights, ModelFile, Optimizer, Topology, WeightRef, saved_layers
+from .model import Json, LayerWeights, ModelFile, Optimizer, Topology, WeightRef, saved_layers
 
 MODEL_WEIGHTS = "/model_weights"
 OPTIMIZER_WEIGHTS = "/optimizer_weights"
@@ -48,7 +49,7 @@ def read(source: Source, known: Optional[Topology] = None) -> ModelFile:
     version = source.text("/", "keras_version")
     weights = _layer_weights(source, MODEL_WEIGHTS)
     topology = _fitted(topology, weights, version)
-    training = source.text("/", "training_config")
+    training, optimizer, damage = _training(source)
     return ModelFile(
         source.path,
         "model",
@@ -56,12 +57,28 @@ def read(source: Source, known: Optional[Topology] = None) -> ModelFile:
         source.text("/", "backend"),
         topology,
         weights,
-        keras_config.parse_json(training, "training_config") if training is not None else None,
-        _optimizer(source),
+        training,
+        optimizer,
         MODEL_WEIGHTS,
         _own_weights(source, MODEL_WEIGHTS, weights),
         source.has_fixed_names(MODEL_WEIGHTS, "layer_names"),
+        training_damage=damage,
+        bare_weights=not source.has_attribute(MODEL_WEIGHTS, "keras_version"),
     )
+
+
+def _training(source: Source) -> Tuple[Json, Optional[Optimizer], str]:
+    """(training_config, the optimizer's state, what is wrong with them).
+
+    Keras writes both last, so a save that fails half-way leaves a model that is whole; who does not want its
+    training state is not asked for it.
+    """
+    try:
+        text = source.text("/", "training_config")
+        training = keras_config.parse_json(text, "training_config") if text is not None else None
+        return training, _optimizer(source), ""
+    except (ConfigError, WeightsError) as error:
+        return None, None, error.message
 
 
 def _weights_file(source: Source) -> ModelFile:
@@ -129,7 +146,7 @@ def _check_distinct(paths: List[str]) -> None:
     seen: Set[str] = set()
     for path in paths:
         if path in seen:
-            raise WeightsError(f"weight {path} is listed twice", "the file is damaged; do not trust it")
+            raise WeightsError(f"weight {path} is listed by two layers", "the file was edited; do not trust it")
         seen.add(path)
 
 
@@ -140,6 +157,13 @@ def _group(source: Source, base: str, layer: str) -> LayerWeights:
     names = source.names(path, "weight_names")
     if names is None:
         raise WeightsError(f"layer {layer!r} has no weight_names", "the save failed half-way, or the file is damaged")
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        # h5py: "Unable to create link (name already exists)"; layers after this one have no weights then
+        raise WeightsError(
+            f"layer {layer!r} lists weight {twice[0]!r} twice: Keras' own save fails there, half-way",
+            "look for an earlier checkpoint; to save again, give the layers names of their own first",
+        )
     refs: List[WeightRef] = []
     for name in names:
         place = _joined(path, name)
@@ -173,7 +197,10 @@ def _optimizer(source: Source) -> Optional[Optimizer]:
     for path in paths:
         array = source.array(path)
         size += array.size if array else 0
-    for name in source.names(OPTIMIZER_WEIGHTS, "weight_names") or ():
+    names = source.names(OPTIMIZER_WEIGHTS, "weight_names")
+    if names is None:
+        raise WeightsError("the optimizer's state has no weight_names", "the save failed half-way")
+    for name in names:
         if source.array(_joined(OPTIMIZER_WEIGHTS, name)) is None:
             raise WeightsError(f"the optimizer's {name!r} is not in the file", "the file is damaged")
     return Optimizer(OPTIMIZER_WEIGHTS, len(paths), size)

@@ -681,6 +681,7 @@ def test_names_of_early_tf_keras_are_counted_from_one():
         ("dense_1_1/kernel:4,4 dense_2_1/kernel:4,3", [], "copy's.*'dense_1_1', 'dense_2_1'"),
         ("conv1_1/kernel:4,4 fc_1/kernel:4,3", ["fc"], "copy's.*'fc_1'"),
         ("conv1_1/kernel:4,4 fc_1/kernel:4,3", [], "copy's.*'conv1_1', 'fc_1'"),
+        ("c/kernel:4,4 c_1/kernel:4,4 n/kernel:4,3 n_1/kernel:4,3", [], "with and without _1.*'c', 'c_1', 'n', 'n_1'"),
         ("tower/dense_1/kernel:4,4", [], "scope.*'tower/dense_1'"),
         ("gain:4", [], "'gain:0'"),
         ("kernel:4,4", [], "'kernel:0'"),

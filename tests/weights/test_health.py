@@ -230,7 +230,7 @@ class TestReset:
         source = tiny.save(tmp_path / "weights.h5", model, form="weights")
         with h5py.File(source, "r+") as handle:
             handle["net/norm/moving_mean:0"][2] = NAN
-        done = unparallel.convert(source, tmp_path / "clean.h5", reset_batchnorm=True)
+        done = unparallel.convert(source, tmp_path / "clean.h5", reset_batchnorm=True, by_names=True)
         assert done.reset == (health.NonFinite("norm", MEAN, 1, 0, 3),)
 
     @pytest.mark.parametrize("dtype", ["float16", "float64", ">f4", ">f8"])

@@ -147,6 +147,7 @@ def _inspect(options: argparse.Namespace) -> int:
         architecture=options.architecture,
         trust_slices=options.trust_slices,
         scan=options.scan or options.strict,
+        by_names=options.by_names,
     )
     heard = True
     if options.json:

@@ -176,7 +176,7 @@ def _renamed(partial: str, template: Template) -> Dict[str, str]:
     settings = json.loads(text)
     changed, lost = renamed_outputs(settings, template.outputs)
     if lost:
-        message = "outputs {} share a name: one setting of each was lost".format(", ".join(lost))
+        message = "{} left out: outputs of one name cannot have different ones".format(" and ".join(lost))
         warnings.warn(UnparallelWarning(message), stacklevel=4)
     return {} if changed == settings else {"training_config": json.dumps(changed)}
 

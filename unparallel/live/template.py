@@ -93,7 +93,15 @@ def find_template(parallel_model: Any, trust_slices: bool = False) -> Template:
         raise _not_parallel(cleaned, topology.name)
     own = graph.model_of(cleaned.topology)
     model = own if own is not None else _built(graph, parallel_model, cleaned.topology)
-    return Template(model, output_names(topology, cleaned), own is not None)
+    return Template(model, _output_names(parallel_model, model, cleaned, topology), own is not None)
+
+
+def _output_names(parallel_model: Any, model: Any, cleaned: Cleaned, topology: Topology) -> Dict[str, str]:
+    """What each output was and is called: Keras 2 knows itself, and its versions differ where names repeat."""
+    old, new = (getattr(one, "output_names", None) for one in (parallel_model, model))
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(cleaned.outputs):
+        return {name: new[place] for name, place in zip(old, cleaned.outputs)}
+    return output_names(topology, cleaned)
 
 
 def _not_parallel(cleaned: Cleaned, name: str) -> NotParallelError:

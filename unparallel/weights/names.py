@@ -13,10 +13,14 @@ from ..errors import NeedsArchitectureError, WeightsError
 from ..model import LayerWeights, WeightRef, is_tf_keras, version_of
 from .table import ROLES, ROWS
 
-__all__ = ["ASSUMPTION", "claims", "role_and_prefix", "split_by_names", "stem"]
+__all__ = ["ASSUMPTION", "BLIND_SPOTS", "claims", "role_and_prefix", "split_by_names", "stem"]
 
 #: What no name can tell, for the user to read beside a result of `split_by_names`.
-ASSUMPTION = "no layer is frozen and no model is nested in the template, as far as names tell"
+ASSUMPTION = (
+    "no layer is frozen, no model is nested in the template and each layer is called as its weights are, "
+    "as far as names tell"
+)
+BLIND_SPOTS = "names cannot show a nested model, a frozen layer, or a layer that was renamed after it was built"
 
 _HINT = "--architecture FILE settles it (JSON of to_json(), or a full HDF5 file of the same model)"
 _NUMBERED = re.compile(r"(.+)_(\d+)\Z")
@@ -422,6 +426,12 @@ def _own_names(layers: Sequence[_Named], outputs: Sequence[str], keras_version: 
     copied = [name for name in names if stem(name)[0] in absent and stem(name)[0] != name]
     if copied:
         raise _doubt("an output's name without this number is in the file, so these are a copy's names", copied)
+    # TensorFlow gives the second variable of a name the number 1; people tell two branches out of one function apart
+    # by renaming layers (`layer.name += "_2"`), which their weights do not show
+    branches = [name for name in names if stem(name)[1] == 1 and stem(name)[0] in names and not _is_automatic(name)]
+    if branches:
+        pairs = [name for branch in branches for name in (stem(branch)[0], branch)]
+        raise _doubt("each name with and without _1, as if layers were renamed after they were built", pairs)
     confirmed = any(name in names for name in outputs)
     if not confirmed:
         _check_not_all_copies(names, keras_version)
