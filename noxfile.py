@@ -254,10 +254,10 @@ def modern(session):
     session.install("tensorflow-cpu" if small else "tensorflow", "keras>=3", "-e", ".[test]")
     # asked for without what they ask for: TensorFlow brings it, in other versions than they name
     session.install("--no-deps", "tf_keras", "tf2onnx", "onnx", "onnxruntime")
-    _run_on(session, "modern", "tests/live/modern")
+    _run_on(session, "modern", "tests/live/modern", "tests/test_opens_in.py")
 
 
-def _run_on(session, stack, folder):
+def _run_on(session, stack, *tests):
     """These stacks warn a great deal about themselves, so warnings are no errors here."""
     quiet = {
         "UNPARALLEL_STACK": stack,
@@ -266,7 +266,7 @@ def _run_on(session, stack, folder):
         "TF_ENABLE_ONEDNN_OPTS": "0",
     }
     options = ["-n", "0", "-m", "", "-o", "filterwarnings=ignore", "-o", "timeout=600"]
-    session.run("pytest", *options, folder, *session.posargs, env=quiet)
+    session.run("pytest", *options, *tests, *session.posargs, env=quiet)
 
 
 @nox.session(python=False)

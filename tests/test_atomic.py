@@ -61,7 +61,7 @@ def test_what_is_there_is_replaced_on_demand_only(tmp_path):
     with pytest.raises(TargetExistsError) as caught, AtomicFile(str(target)):
         pass
     assert isinstance(caught.value, FileExistsError)
-    assert str(caught.value) == f"{target}: exists"
+    assert caught.value.line == f"{target}: exists"
     with AtomicFile(str(target), overwrite=True) as out:
         write(out)
         out.commit()
@@ -83,7 +83,7 @@ def test_what_the_disk_refuses_is_about_the_target(tmp_path):
     target = str(tmp_path / "x")
     with pytest.raises(WriteError) as caught, AtomicFile(target) as out, out.writing():
         raise OSError(28, "No space left on device", out.partial)
-    assert str(caught.value) == f"{target}: cannot write: No space left on device"
+    assert caught.value.line == f"{target}: cannot write: No space left on device"
     assert caught.value.hint == f"check space and permissions in {tmp_path}"
 
 
@@ -97,7 +97,8 @@ def test_the_source_is_never_the_target(tmp_path):
 
 def test_an_error_names_the_file_it_is_about_once():
     error = UnparallelError("is damaged", "get another")
-    assert str(error) == "is damaged"
-    assert str(error.about("a.h5")) == "a.h5: is damaged"
-    assert str(error.about("b.h5")) == "a.h5: is damaged"
+    assert error.line == "is damaged"
+    assert error.about("a.h5").line == "a.h5: is damaged"
+    assert error.about("b.h5").line == "a.h5: is damaged"
+    assert str(error) == "a.h5: is damaged\nhint: get another"
     assert error.message == "is damaged"

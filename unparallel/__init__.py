@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, List
 from ._version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from .compare import Comparison, compare
     from .conversion import convert, inspect
     from .errors import AlreadySingleError, NotParallelError, UnparallelError, UnparallelWarning
     from .jobs.outcome import Outcome
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "AlreadySingleError": "errors",
+    "Comparison": "compare",
     "Conversion": "results",
     "ConvertOptions": "options",
     "Inspection": "results",
@@ -29,6 +31,7 @@ _HOMES = {
     "TemplateCheckpoint": "live.checkpoint",
     "UnparallelError": "errors",
     "UnparallelWarning": "errors",
+    "compare": "compare",
     "convert": "conversion",
     "convert_many": "jobs.run",
     "extract_template": "live.template",
@@ -40,6 +43,7 @@ _HOMES = {
 
 __all__ = [
     "AlreadySingleError",
+    "Comparison",
     "Conversion",
     "ConvertOptions",
     "Inspection",
@@ -48,6 +52,7 @@ __all__ = [
     "TemplateCheckpoint",
     "UnparallelError",
     "UnparallelWarning",
+    "compare",
     "convert",
     "convert_many",
     "extract_template",
@@ -67,4 +72,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> List[str]:
-    return sorted(set(globals()) | set(_HOMES))
+    return sorted({*__all__, "__all__", "__doc__", "__version__"})

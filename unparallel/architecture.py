@@ -17,9 +17,11 @@ def with_architecture(options: ConvertOptions) -> ConvertOptions:
 
 
 def load_architecture(architecture: Architecture) -> Any:
-    """The config of a JSON file, of a full HDF5 file, or as it was given."""
+    """The config of a JSON file, of a full HDF5 file, of a JSON text, or as it was given."""
     if architecture is None or isinstance(architecture, dict):
         return architecture
+    if isinstance(architecture, str) and architecture.lstrip().startswith("{"):
+        return keras_config.parse_json(architecture, "the architecture")
     path = path_text(architecture)
     with about(path):
         if _is_hdf5(path):

@@ -56,6 +56,10 @@ class ArraySource(abc.ABC):
     def blocks(self, path: str) -> Iterator[bytes]:
         """The array's elements in order, `STORED_BLOCK` bytes at a time; other blocks only where it is in chunks."""
 
+    def ordered(self, path: str) -> Iterator[bytes]:
+        """The array's elements in C order, however the file stores them: to be compared with those of another file."""
+        return self.blocks(path)
+
     @abc.abstractmethod
     def stored_size(self) -> int:
         """Bytes of all of the source on disk."""

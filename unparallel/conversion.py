@@ -4,13 +4,14 @@ This is the one place that strings the steps together; the command line and the 
 """
 
 import os
+import warnings
 from dataclasses import replace
-from typing import Any, Optional
+from typing import Any, Optional, Sequence
 
 from . import verify
 from .architecture import with_architecture
 from .atomic import AtomicFile
-from .errors import UnparallelError
+from .errors import UnparallelError, UnparallelWarning
 from .formats import Format, Opened, format_of, open_model
 from .options import Architecture, ConvertOptions, StrPath, path_text, takes_options
 from .plan import Plan
@@ -47,6 +48,11 @@ def convert(source: StrPath, target: StrPath, *, overwrite: bool = False, **opti
     UnparallelError
         Any other refusal; `hint` says what to do.  Nothing is written then.
 
+    Warns
+    -----
+    UnparallelWarning
+        For each of the result's `warnings`.
+
     Examples
     --------
     >>> import unparallel
@@ -54,7 +60,9 @@ def convert(source: StrPath, target: StrPath, *, overwrite: bool = False, **opti
     >>> done.template, done.parameters                        # doctest: +SKIP
     ('resnet50', 25636712)
     """
-    return run(path_text(source), path_text(target), ConvertOptions(**options), overwrite)
+    done = run(path_text(source), path_text(target), ConvertOptions(**options), overwrite)
+    _warn(done.source, done.warnings)
+    return done
 
 
 def run(
@@ -69,7 +77,7 @@ def run(
             health = _health(opened, plan, options)
             form.write(opened.source, plan, health, out)
             _check(form, opened, out.partial, plan, health, options)
-            done = _result(opened, plan, health, target, out.size, options.verify)
+            done = _result(opened, plan, health, target, out.size, options)
         out.commit()
     return done
 
@@ -90,7 +98,7 @@ def compare(source: str, target: str, options: ConvertOptions) -> Conversion:
         plan = _plan(form, opened, options)
         health = _health(opened, plan, options)
         _check(form, opened, target, plan, health, options)
-        return _result(opened, plan, health, target, os.path.getsize(target), True)
+        return _result(opened, plan, health, target, os.path.getsize(target), options)
 
 
 def inspect(
@@ -117,11 +125,22 @@ def inspect(
     ------
     UnparallelError
         The file cannot be read.  That it is not parallel is no error here but a verdict.
+
+    Warns
+    -----
+    UnparallelWarning
+        For each of the result's `warnings`.
     """
-    options = with_architecture(
-        ConvertOptions(architecture=architecture, trust_slices=trust_slices, scan=scan, by_names=by_names)
-    )
-    with open_model(path_text(source)) as opened:
+    options = ConvertOptions(architecture=architecture, trust_slices=trust_slices, scan=scan, by_names=by_names)
+    seen = look(path_text(source), options)
+    _warn(seen.source, seen.warnings)
+    return seen
+
+
+def look(source: str, options: ConvertOptions) -> Inspection:
+    """As `inspect`, with the options as one value, and without Python warnings."""
+    options = with_architecture(options)
+    with open_model(source) as opened:
         plan: Optional[Plan] = None
         refused: Optional[UnparallelError] = None
         try:
@@ -129,10 +148,16 @@ def inspect(
         except UnparallelError as error:
             refused = error
         model = plan.after if plan is not None else opened.model
-        health = HealthCheck(model, scan)
-        if scan:
+        health = HealthCheck(model, options.scans)
+        if options.scans:
             verify.scan(opened.source, model.weights, health)
-        return Inspection.of(opened.model, plan, refused, health, opened.source.stored_size())
+        return Inspection.of(opened.model, plan, refused, health, opened.source.stored_size(), options)
+
+
+def _warn(source: str, texts: Sequence[str]) -> None:
+    """Give what the user should know to Python's warnings, as from the line that called `convert` or `inspect`."""
+    for text in texts:
+        warnings.warn(UnparallelWarning(f"{source}: {text}"), stacklevel=3)
 
 
 def _plan(form: Format, opened: Opened, options: ConvertOptions) -> Plan:
@@ -164,7 +189,7 @@ def _check(form: Format, opened: Opened, path: str, plan: Plan, health: HealthCh
 
 
 def _result(
-    opened: Opened, plan: Plan, health: HealthCheck, target: str, bytes_after: int, verified: bool
+    opened: Opened, plan: Plan, health: HealthCheck, target: str, bytes_after: int, options: ConvertOptions
 ) -> Conversion:
     before = opened.source.stored_size()
-    return Conversion.of(plan, health, target, bytes_before=before, bytes_after=bytes_after, verified=verified)
+    return Conversion.of(plan, health, target, options, bytes_before=before, bytes_after=bytes_after)

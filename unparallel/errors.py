@@ -20,7 +20,7 @@ def _shortened(message: str) -> str:
 
 
 class UnparallelError(Exception):
-    """What this package raises for bad input; `str()` gives `path: message`.
+    """What this package raises for bad input; `str()` gives `path: message`, and the hint on a line of its own.
 
     Parameters
     ----------
@@ -41,8 +41,13 @@ class UnparallelError(Exception):
         self.hint = hint
         self.path = path
 
-    def __str__(self) -> str:
+    @property
+    def line(self) -> str:
+        """What is wrong, in one line, and with which file."""
         return f"{self.path}: {self.message}" if self.path else self.message
+
+    def __str__(self) -> str:
+        return f"{self.line}\nhint: {self.hint}" if self.hint else self.line
 
     def __reduce__(self) -> Tuple[Any, ...]:
         return (type(self), (self.message, self.hint, self.path))

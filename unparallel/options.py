@@ -48,7 +48,7 @@ class ConvertOptions:
     verify : bool
         Reopen the written file and compare every weight with its source, byte for byte.
     architecture : path or dict, optional
-        For a weights file: `to_json()` of the template or of the parallel model, as a file or parsed, or
+        For a weights file: `to_json()` of the template or of the parallel model, as text, as a file or parsed, or
         a full HDF5 file of the same architecture.
     by_names : bool
         For a weights file without its architecture: accept the layers as the weights' names tell them.

@@ -1,12 +1,53 @@
 """What `convert` and `inspect` return: facts as fields, which the command line only prints."""
 
-from dataclasses import dataclass
-from typing import Optional, Tuple
+from dataclasses import dataclass, field, fields
+from typing import Any, Dict, List, Optional, Tuple
 
+from . import cards, keras_config, lines
+from ._version import __version__
 from .errors import AlreadySingleError, UnparallelError
 from .model import ModelFile, element_count
+from .opens_in import opens_in
+from .options import ConvertOptions
+from .pictures import Subject, draw
 from .plan import Plan
+from .text import count_text, shown, size_text, written_by
 from .weights.health import HealthCheck, NonFinite
+
+# Of what `to_dict()` gives and `--json` prints: see schema.json.
+FORMAT = 1
+
+
+def as_json(value: Any) -> Any:
+    """A value of dataclasses, named tuples, tuples and plain values as JSON has it; `drawn` is left out."""
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
+    elif hasattr(value, "__dataclass_fields__"):
+        value = {item.name: getattr(value, item.name) for item in fields(value) if item.name != "drawn"}
+    if isinstance(value, dict):
+        return {key: as_json(item) for key, item in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [as_json(item) for item in value]
+    return value
+
+
+def document(kind: str, facts: Dict[str, Any]) -> Dict[str, Any]:
+    """Facts with what tells a program how to read them: `format` changes when their meaning does."""
+    return {"format": FORMAT, "kind": kind, "unparallel": __version__, **facts}
+
+
+def failure(source: str, error: UnparallelError) -> Dict[str, Any]:
+    """What JSON says of a file that was refused, or could not be read or written."""
+    return document(
+        "failure",
+        {
+            "source": source,
+            "error": type(error).__name__,
+            "reason": error.message if error.path in ("", source) else error.line,
+            "hint": error.hint,
+            "exit_code": error.exit_code,
+        },
+    )
 
 
 @dataclass(frozen=True)
@@ -36,13 +77,14 @@ class WrapperFacts:
 
 @dataclass(frozen=True)
 class LayerFacts:
-    """A layer of the clean model: class name ("" where no config tells), number of arrays and parameters."""
+    """A layer of the clean model: class name ("" where no config tells), number of arrays, parameters and bytes."""
 
     name: str
     class_name: str
     arrays: int
     parameters: int
     shapes: Tuple[Tuple[int, ...], ...]
+    bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -70,6 +112,8 @@ class Facts:
         Weights of the clean file that hold NaN or Inf.
     warnings, notes : tuple of str
         What the user should know; a note is harmless.
+    opens_in : str
+        In which Keras the clean file opens, and why not in others ("" for weights, and for what is refused).
     """
 
     source: str
@@ -84,10 +128,39 @@ class Facts:
     non_finite: Tuple[NonFinite, ...]
     warnings: Tuple[str, ...]
     notes: Tuple[str, ...]
+    opens_in: str
+
+
+class _Drawable:
+    """What both results can do besides."""
+
+    drawn: Optional[Subject]
+
+    def picture(self, kind: str = "svg") -> str:
+        """The file's graph as it is and as it will be: what is cut, what is kept, which rows each slice takes.
+
+        Parameters
+        ----------
+        kind : str
+            "svg", "mmd" (Mermaid) or "dot" (Graphviz).
+
+        Raises
+        ------
+        UnparallelError
+            The file holds no config, or there is no such format.
+        """
+        if self.drawn is None:
+            raise UnparallelError(
+                "there is nothing to draw: a weights file holds no layers", "give its architecture, by --architecture"
+            )
+        return draw(self.drawn, kind)
+
+    def _svg(self) -> str:
+        return draw(self.drawn) if self.drawn is not None else ""
 
 
 @dataclass(frozen=True)
-class Inspection(Facts):
+class Inspection(Facts, _Drawable):
     """What a file holds and what a conversion would do: `Facts`, and these.
 
     Parameters
@@ -111,10 +184,27 @@ class Inspection(Facts):
     layers: Tuple[LayerFacts, ...]
     outputs: Tuple[str, ...]
     optimizer_bytes: int
+    drawn: Optional[Subject] = field(default=None, repr=False, compare=False)
+
+    def to_dict(self) -> Dict[str, Any]:
+        """The facts as JSON values: what `--json` prints."""
+        return document("inspection", as_json(self))
+
+    def __str__(self) -> str:
+        return "\n".join(map(shown, lines.inspection_lines(self)))
+
+    def _repr_html_(self) -> str:
+        return cards.card_html(_inspection_card(self))
 
     @classmethod
     def of(
-        cls, before: ModelFile, plan: Optional[Plan], refusal: Optional[UnparallelError], health: HealthCheck, size: int
+        cls,
+        before: ModelFile,
+        plan: Optional[Plan],
+        refusal: Optional[UnparallelError],
+        health: HealthCheck,
+        size: int,
+        options: ConvertOptions,
     ) -> "Inspection":
         """The facts of a file: what a conversion would do, or why there would be none (`refusal`)."""
         model = plan.after if plan is not None else before
@@ -132,6 +222,7 @@ class Inspection(Facts):
             non_finite=health.non_finite,
             warnings=(plan.warnings if plan is not None else ()) + health.warnings,
             notes=plan.notes if plan is not None else (),
+            opens_in=opens_in(model) if _verdict(refusal) != "refused" else "",
             verdict=_verdict(refusal),
             reason=refusal.message if refusal is not None else "",
             hint=refusal.hint if refusal is not None else "",
@@ -139,11 +230,12 @@ class Inspection(Facts):
             layers=layer_facts(model),
             outputs=tuple(key.layer for key in topology.outputs) if topology is not None else (),
             optimizer_bytes=model.optimizer.size if model.optimizer is not None else 0,
+            drawn=_subject(before, options, refusal.message if refusal is not None else ""),
         )
 
 
 @dataclass(frozen=True)
-class Conversion(Facts):
+class Conversion(Facts, _Drawable):
     """What a conversion did: `Facts`, and these.
 
     Parameters
@@ -168,10 +260,28 @@ class Conversion(Facts):
     dropped: Tuple[str, ...]
     verified: bool
     reset: Tuple[NonFinite, ...] = ()
+    drawn: Optional[Subject] = field(default=None, repr=False, compare=False)
+
+    def to_dict(self) -> Dict[str, Any]:
+        """The facts as JSON values: what `--json` prints."""
+        return document("conversion", as_json(self))
+
+    def __str__(self) -> str:
+        return "\n".join(map(shown, lines.conversion_lines(self)))
+
+    def _repr_html_(self) -> str:
+        return cards.card_html(_conversion_card(self))
 
     @classmethod
     def of(
-        cls, plan: Plan, health: HealthCheck, target: str, *, bytes_before: int, bytes_after: int, verified: bool
+        cls,
+        plan: Plan,
+        health: HealthCheck,
+        target: str,
+        options: ConvertOptions,
+        *,
+        bytes_before: int,
+        bytes_after: int,
     ) -> "Conversion":
         """The facts of a conversion that was carried out."""
         after = plan.after
@@ -188,13 +298,15 @@ class Conversion(Facts):
             non_finite=health.non_finite,
             warnings=plan.warnings + health.warnings,
             notes=plan.notes,
+            opens_in=opens_in(after),
             target=target,
             layers=len(after.weights),
             arrays=sum(len(group.weights) for group in after.weights),
             renamed=plan.renamed,
             dropped=plan.dropped,
-            verified=verified,
+            verified=options.verify,
             reset=health.reset,
+            drawn=_subject(plan.before, options),
         )
 
 
@@ -228,6 +340,7 @@ def layer_facts(model: ModelFile) -> Tuple[LayerFacts, ...]:
             arrays=len(group.weights),
             parameters=sum(element_count(ref.shape) for ref in group.weights),
             shapes=tuple(ref.shape for ref in group.weights),
+            bytes=sum(ref.size for ref in group.weights),
         )
         for group in model.weights
     )
@@ -240,3 +353,60 @@ def _optimizer_name(model: ModelFile) -> Optional[str]:
         return None
     optimizer = config.get("optimizer_config")
     return str(optimizer.get("class_name")) if isinstance(optimizer, dict) else None
+
+
+def _subject(before: ModelFile, options: ConvertOptions, reason: str = "") -> Optional[Subject]:
+    """What a picture is drawn from, where there is a graph: in the file, or in the architecture beside it."""
+    trusted = options.trust_slices
+    if before.topology is not None:
+        weightless = frozenset(group.layer for group in before.weights if not group.weights)
+        return Subject(before.source, before.topology, weightless, trusted, reason)
+    if isinstance(options.architecture, dict):
+        return Subject(before.source, keras_config.parse(options.architecture), frozenset(), trusted, reason)
+    return None
+
+
+# -- cards
+
+
+def _wrapper_text(wrappers: Tuple[WrapperFacts, ...]) -> str:
+    return "; ".join(
+        "{}, {}, {}".format(
+            count_text(wrapper.replicas, "replica"),
+            count_text(len(wrapper.slices), "slice"),
+            count_text(len(wrapper.merges), "merge"),
+        )
+        for wrapper in wrappers
+    )
+
+
+def _inspection_card(seen: Inspection) -> cards.Card:
+    kinds = {"parallel": "good", "single": "dim"}
+    facts: List[Tuple[str, str]] = [
+        ("model" if seen.verdict != "parallel" else "template", seen.template),
+        ("wrapper", _wrapper_text(seen.wrappers)),
+        ("parameters", f"{seen.parameters:,}"),
+        ("optimizer", seen.optimizer or ""),
+        ("size", size_text(seen.bytes_before)),
+        ("written by", written_by(seen.keras_version)),
+        ("opens in", seen.opens_in),
+        ("reason", seen.reason),
+        ("hint", seen.hint),
+    ]
+    layers = [(layer.name, layer.class_name, layer.parameters) for layer in seen.layers]
+    kind = kinds.get(seen.verdict, "doubt")
+    return cards.Card(seen.verdict, kind, seen.source, facts, seen.warnings, layers, seen._svg())
+
+
+def _conversion_card(done: Conversion) -> cards.Card:
+    facts: List[Tuple[str, str]] = [
+        ("template", done.template),
+        ("wrapper", _wrapper_text(done.wrappers)),
+        ("parameters", f"{done.parameters:,}"),
+        ("optimizer", done.optimizer or ""),
+        ("verified", f"{count_text(done.arrays, 'array')}, byte for byte" if done.verified else "not verified"),
+        ("size", f"{size_text(done.bytes_before)} -> {size_text(done.bytes_after)}"),
+        ("opens in", done.opens_in),
+    ]
+    title = f"{done.source} -> {done.target}"
+    return cards.Card("converted", "good", title, facts, done.warnings, (), done._svg())

@@ -1,22 +1,24 @@
 """The command: arguments, printing, exit codes; what is printed is what `convert` and `inspect` return."""
 
 import argparse
+import contextlib
 import gc
 import os
 import sys
 from dataclasses import Field, fields
-from typing import Any, List, Optional, Sequence
+from typing import Any, Callable, Iterator, List, Optional, Sequence
 
 from ..errors import UnparallelError
 from ..options import ConvertOptions, path_text
 from . import many
-from .report import conversion_lines, inspection_lines, json_text, versions_line
+from .report import json_text, versions_line
 from .signals import Signals, Stopped
 from .text import complain, open_streams, say, tell, tell_error, tell_rest, warn
 
 MOST_MEMORY = 2 * 2**30
 EPILOG = """\
-exit codes: 0 done, 1 failed or refused, 2 usage, 3 nothing to undo (0 among many files), 130 stopped by Ctrl-C
+exit codes: 0 done, 1 failed or refused (--diff: different), 2 usage, 3 nothing to undo (0 among many files),
+130 stopped by Ctrl-C, 143 by SIGTERM
 
 without -o, what the file holds is shown and nothing is written
 """
@@ -36,6 +38,14 @@ def _parser() -> argparse.ArgumentParser:
     for item in fields(ConvertOptions):
         _add_option(parser, item)
     parser.add_argument("--overwrite", action="store_true", help="replace TARGET if it exists")
+    parser.add_argument(
+        "--picture", metavar="FILE", help="draw the graph before and after: .svg, .mmd (Mermaid) or .dot (Graphviz)"
+    )
+    parser.add_argument(
+        "--diff",
+        action="store_true",
+        help="compare two files, SOURCE and SOURCE; a wrapped one as what it would become",
+    )
     parser.add_argument("--json", action="store_true", help="print the facts as JSON")
     parser.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
     parser.add_argument("--version", action="store_true", help="print the versions and exit")
@@ -59,6 +69,11 @@ def _parsed(words: List[str]) -> argparse.Namespace:
     options = parser.parse_intermixed_args(words)
     if not options.sources and options.files_from is None:
         parser.error("the following arguments are required: SOURCE")
+    if options.diff:
+        if len(options.sources) != 2 or options.output is not None:
+            parser.error("--diff takes two files, and writes nothing")
+        options.source = options.sources[0]
+        return options
     several = many.is_wanted(options)
     if several and options.output is None:
         parser.error("many files need a folder to write to: -o FOLDER")
@@ -91,8 +106,12 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
             # the collector would go through all that the libraries make while they are imported, several times
             gc.disable()
         with Signals():
-            return _convert(options) if options.output is not None else _inspect(options)
+            return _action(options)(options)
     except UnparallelError as error:
+        if options.json:
+            from ..results import failure
+
+            tell(json_text(failure(options.source, error)))
         complain(error)
         return error.exit_code
     except Stopped as stop:
@@ -125,36 +144,72 @@ def _bound_memory() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, hard))
 
 
+def _action(options: argparse.Namespace) -> Callable[[argparse.Namespace], int]:
+    if options.diff:
+        return _diff
+    return _convert if options.output is not None else _inspect
+
+
 def _convert(options: argparse.Namespace) -> int:
     from ..conversion import run  # h5py takes a quarter of a second to import: not for --help or a usage error
 
-    done = run(
-        path_text(options.source), path_text(options.output), ConvertOptions.of(vars(options)), options.overwrite
-    )
-    if options.json:
-        tell(json_text(done))
-    elif not options.quiet:
-        say(conversion_lines(done))
-    warn(done.warnings)
+    with _picture(options) as draw:
+        done = run(
+            path_text(options.source), path_text(options.output), ConvertOptions.of(vars(options)), options.overwrite
+        )
+        draw(done)
+    _show(done, options)
     return 0  # the file is there, whether or not that could be said
 
 
 def _inspect(options: argparse.Namespace) -> int:
-    from ..conversion import inspect
+    from ..conversion import look
 
-    seen = inspect(
-        options.source,
-        architecture=options.architecture,
-        trust_slices=options.trust_slices,
-        scan=options.scan or options.strict,
-        by_names=options.by_names,
-    )
-    heard = True
-    if options.json:
-        heard = tell(json_text(seen))
-    elif not options.quiet:
-        heard = say(inspection_lines(seen))
-    warn(seen.warnings)
+    with _picture(options) as draw:
+        seen = look(path_text(options.source), ConvertOptions.of(vars(options)))
+        draw(seen)
+    heard = _show(seen, options)
     if not heard or (options.strict and seen.non_finite):
         return 1
     return {"parallel": 0, "single": 3}.get(seen.verdict, 1)
+
+
+def _diff(options: argparse.Namespace) -> int:
+    from ..compare import compare
+
+    found = compare(*options.sources, architecture=options.architecture, trust_slices=options.trust_slices)
+    heard = _show(found, options)
+    return 0 if heard and found.equal else 1
+
+
+def _show(result: Any, options: argparse.Namespace) -> bool:
+    """Print a result as lines or JSON, and its warnings; whether it got there."""
+    heard = True
+    if options.json:
+        heard = tell(json_text(result.to_dict()))
+    elif not options.quiet:
+        heard = say(str(result).split("\n"))
+    warn(getattr(result, "warnings", ()))
+    return heard
+
+
+@contextlib.contextmanager
+def _picture(options: argparse.Namespace) -> Iterator[Callable[[Any], None]]:
+    """A function that draws a result into the file of --picture; that it cannot be is said before any work."""
+    if options.picture is None:
+        yield lambda _: None
+        return
+    from ..atomic import AtomicFile
+    from ..pictures import format_of
+
+    kind = format_of(options.picture)
+
+    with AtomicFile(options.picture, options.overwrite, options.source) as out:
+
+        def draw(result: Any) -> None:
+            text = result.picture(kind)
+            with out.open("w", encoding="utf-8", newline="\n") as handle:
+                handle.write(text)
+            out.commit()
+
+        yield draw

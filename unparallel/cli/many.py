@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Sequence
 
 from ..errors import UnparallelError
 from ..options import ConvertOptions
-from .text import complain, say, size_text, tell, tell_error
+from ..text import size_text
+from .text import complain, say, tell, tell_error
 
 # `unparallel --help` and a file by itself need not wait for what only many files need
 if TYPE_CHECKING:

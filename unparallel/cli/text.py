@@ -1,4 +1,4 @@
-"""How the command speaks: streams that may be full or closed, sizes, and strangers' names made harmless for a terminal.
+"""How the command speaks: streams that may be full or closed, and what goes to which.
 
 What cannot be printed is no reason to stop: the work goes on, and whoever needs to know is told by what these
 functions return.
@@ -10,6 +10,7 @@ import sys
 from typing import Any, Iterable
 
 from ..errors import UnparallelError
+from ..text import printable
 
 
 def tell(text: str, end: str = "\n") -> bool:
@@ -47,7 +48,7 @@ def tell_error(text: str) -> None:
 
 def complain(error: UnparallelError) -> None:
     """Print an error and what to do about it."""
-    tell_error(f"unparallel: {error}")
+    tell_error(f"unparallel: {error.line}")
     if error.hint:
         tell_error(f"hint: {error.hint}")
 
@@ -72,20 +73,3 @@ def open_streams() -> None:
                 os.fstat(number)
                 continue
             os.open(os.devnull, os.O_RDWR)
-
-
-def printable(text: str) -> str:
-    """The text with control and direction characters of a stranger's names shown, not obeyed."""
-    shown = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
-    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    return shown.encode(encoding, "backslashreplace").decode(encoding)
-
-
-def size_text(size: int) -> str:
-    """A number of bytes for people."""
-    value, unit = float(size), "B"
-    for larger in ("KB", "MB", "GB", "TB"):
-        if value < 1000:
-            break
-        value, unit = value / 1000, larger
-    return f"{size} B" if unit == "B" else f"{value:.1f} {unit}"

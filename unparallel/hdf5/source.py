@@ -234,6 +234,22 @@ class Source(ArraySource):
             dataset = self.handle[path]
             yield from array_blocks(dataset)
 
+    def ordered(self, path: str) -> Iterator[bytes]:
+        """As `ArraySource.ordered`; of an array in chunks, all chunks side by side are in memory at a time."""
+        if self.arrays[path].offset is not None:
+            yield from self.blocks(path)
+            return
+        with reading():
+            self.check_unpacking(path)
+            dataset = self.handle[path]
+            if not dataset.shape:
+                yield dataset[()].tobytes()
+            elif dataset.size:
+                row = chunks.bytes_of(dataset.shape[1:], dataset.dtype.itemsize)
+                step = max(dataset.chunks[0] if dataset.chunks else 1, BLOCK // max(1, row))
+                for start in range(0, dataset.shape[0], step):
+                    yield dataset[start : start + step].tobytes()
+
     def _stored(self, offset: int, size: int) -> Iterator[bytes]:
         """A part of the file as it is: HDF5 would open a dataset for it, convert its type and copy it once more."""
         assert self._number is not None

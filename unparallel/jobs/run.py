@@ -474,7 +474,7 @@ def _lacked_memory(error: BaseException) -> bool:
 
 def _reason(job: Job, error: UnparallelError) -> str:
     """The message, without the source's name, which the outcome has already."""
-    return error.message if error.path in ("", job.source) else str(error)
+    return error.message if error.path in ("", job.source) else error.line
 
 
 def _first_line(error: BaseException) -> str:

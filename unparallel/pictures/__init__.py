@@ -29,4 +29,18 @@ def draw(subject: Subject, kind: str = "svg") -> str:
     return FORMATS[kind](picture_of(subject))
 
 
-__all__ = ["FORMATS", "Subject", "draw", "picture_of", "svg"]
+def format_of(path: str) -> str:
+    """The format that a file's ending names.
+
+    Raises
+    ------
+    UnparallelError
+        It names none.
+    """
+    kind = path.rpartition(".")[2].lower()
+    if kind not in FORMATS:
+        raise UnparallelError("is not a picture format", "name a file that ends in .svg, .mmd or .dot", path)
+    return kind
+
+
+__all__ = ["FORMATS", "Subject", "draw", "format_of", "picture_of", "svg"]

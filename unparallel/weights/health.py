@@ -18,7 +18,8 @@ from .names import role_and_prefix
 
 # What Keras starts with.  Keras 1 called the variance `running_std`; it was one all the same, and began as 1.
 NEUTRAL = {"moving_mean": 0.0, "moving_variance": 1.0, "running_mean": 0.0, "running_std": 1.0}
-MOST_LINES = 20
+# Of more broken weights than that, those of one name share a line.
+MOST_LINES = 6
 LAST_BATCH = (
     "what broke them: some batch, most likely the last of an epoch, had fewer rows than there were GPUs; one of them "
     "got no rows, and the mean of nothing is NaN"
@@ -181,9 +182,8 @@ def label(broken: Mapping[str, NonFinite], owned: Mapping[str, Owner]) -> Tuple[
 
 def warnings(broken: Mapping[str, NonFinite], owned: Mapping[str, Owner]) -> List[str]:
     """What a user should know of broken weights: each with its count, then what broke them and what to do."""
-    lines = [_line(item) for item in label(broken, owned)]
-    if len(lines) > MOST_LINES:
-        lines[MOST_LINES:] = ["%s more weights hold NaN or Inf" % (len(lines) - MOST_LINES)]
+    items = label(broken, owned)
+    lines = [_line(item) for item in items] if len(items) <= MOST_LINES else list(_grouped(items))
     statistics = [path for path in broken if path in owned and owned[path].neutral is not None]
     if statistics:
         layers = list(dict.fromkeys(owned[path].layer for path in statistics))
@@ -209,6 +209,18 @@ def refusal(broken: Iterable[NonFinite]) -> NonFiniteError:
     lines = [_line(item) for item in broken]
     more = " (and %s more weights)" % (len(lines) - 1) if len(lines) > 1 else ""
     return NonFiniteError(lines[0] + more, "without --strict it is converted as it is, every bit preserved")
+
+
+def _grouped(items: Sequence[NonFinite]) -> Iterator[str]:
+    """A line for all weights of one name, such as moving_mean: what is true of 53 layers is said once."""
+    groups: Dict[str, List[NonFinite]] = {}
+    for item in items:
+        groups.setdefault(item.weight.split("/")[-1].split(":")[0], []).append(item)
+    for name, group in groups.items():
+        values = sum(item.nan + item.inf for item in group)
+        where = listed(list(dict.fromkeys(item.layer for item in group)))
+        size = sum(item.size for item in group)
+        yield f"{len(group)} x {name!r}: {values:,} of {size:,} values are NaN or Inf; in {where}"
 
 
 def _line(item: NonFinite) -> str:

@@ -1,0 +1,96 @@
+"""Where a clean file opens: what is said, against what Keras 3 and tf_keras do with the fixtures (where they are)."""
+
+import glob
+import importlib
+import os
+
+import pytest
+
+import unparallel
+from unparallel import hdf5
+from unparallel.opens_in import opens_in
+from unparallel.reader import read
+
+from . import tiny
+
+FIXTURES = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "fixtures")
+GOLD = sorted(glob.glob(os.path.join(FIXTURES, "*", "template.h5")))
+CONFORMANCE = os.environ.get("UNPARALLEL_CONFORMANCE")
+if CONFORMANCE:
+    GOLD += sorted(glob.glob(os.path.join(CONFORMANCE, "cases", "**", "template.h5"), recursive=True))
+
+
+def said_of(path):
+    with hdf5.open_source(path) as opened:
+        return opens_in(read(opened))
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("k224-cnn", "Keras 2.2.4, tf_keras (pip install tf_keras), Keras 3 with compile=False"),
+        ("k231-around", "Keras 2.3.1, tf_keras (pip install tf_keras); not in Keras 3: a model inside the model"),
+        (
+            "tf115-nested",
+            "TensorFlow 1.15 or 2.0, tf_keras (pip install tf_keras); not in Keras 3: a model inside the model, "
+            "initializers with a dtype, as TensorFlow 1 wrote them",
+        ),
+        ("keras3-copy", "Keras 3.15.1"),
+    ],
+)
+def test_what_is_said_of_the_fixtures(name, said):
+    assert said_of(os.path.join(FIXTURES, name, "template.h5")) == said
+
+
+def test_it_is_said_of_what_is_written_and_not_of_the_wrapper(tmp_path):
+    source = os.path.join(FIXTURES, "k224-cnn", "parallel.h5")
+    expected = "Keras 2.2.4, tf_keras (pip install tf_keras), Keras 3 with compile=False"
+    assert unparallel.inspect(source).opens_in == expected
+    done = unparallel.convert(source, tmp_path / "clean.h5")
+    assert done.opens_in == expected
+    assert str(done).splitlines()[-1] == f"opens in:  {expected}"
+    without = unparallel.convert(source, tmp_path / "other.h5", optimizer=False)
+    assert without.opens_in == "Keras 2.2.4, tf_keras (pip install tf_keras), Keras 3"
+
+
+def test_nothing_is_said_of_weights_and_of_refusals(tmp_path):
+    weights = os.path.join(FIXTURES, "k231-two-outputs", "template_weights.h5")
+    assert unparallel.inspect(weights).opens_in == ""
+    assert unparallel.inspect(os.path.join(FIXTURES, "k224-siamese", "model.h5")).opens_in == ""
+
+
+def test_own_classes_and_code_are_named(tmp_path):
+    own = tiny.TinyLayer("odd", "OddScale", {"name": "odd", "trainable": True}, (("x",),))
+    path = tiny.save(tmp_path / "a.h5", tiny.TinyModel("m", (tiny.entry("x", 3), own), ("x",), ("odd",)))
+    assert "; with custom_objects={'OddScale': ...}" in said_of(path)
+    code = tiny.piece("cut", "x", 0, 2)
+    path = tiny.save(tmp_path / "b.h5", tiny.TinyModel("m", (tiny.entry("x", 3), code), ("x",), ("cut",)))
+    said = said_of(path)
+    assert said.startswith("Keras 2.2.4; only under Python 3.")
+    assert said.endswith("; not in tf_keras and Keras 3: layer 'cut' holds Python code")
+
+
+@pytest.mark.parametrize("name", ["tf_keras", "keras"])
+@pytest.mark.timeout(900)
+def test_the_frameworks_agree(name):
+    """Load each gold file as the line says it can be loaded, and see the others fail."""
+    framework = pytest.importorskip(name)
+    if name == "keras" and not framework.__version__.startswith("3."):
+        pytest.skip("this is not Keras 3")
+    load_model = importlib.import_module(name).models.load_model
+    wrong = []
+    for path in GOLD:
+        said = said_of(path)
+        if "custom_objects" in said:
+            continue
+        opening = said.partition("; not in ")[0]
+        expected = ("tf_keras" if name == "tf_keras" else "Keras 3") in opening
+        try:
+            load_model(path, compile=False)
+            opened = True
+        except Exception:  # noqa: BLE001  a framework may fail as it likes
+            opened = False
+        if opened != expected:
+            wrong.append((path, said))
+        framework.backend.clear_session()
+    assert wrong == []
