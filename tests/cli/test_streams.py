@@ -9,7 +9,7 @@ import pytest
 from .. import trees
 from ..processes import ROOT
 
-pytestmark = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")]
 
 
 @pytest.fixture

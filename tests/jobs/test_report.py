@@ -10,6 +10,8 @@ from unparallel.jobs.run import convert_many
 
 from .. import trees
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def report(tmp_path):

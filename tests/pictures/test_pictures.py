@@ -280,6 +280,7 @@ def test_long_texts_are_shortened() -> None:
 # -- the same everywhere
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["svg", "mmd", "dot"])
 def test_the_same_file_gives_the_same_bytes(kind: str) -> None:
     code = (
