@@ -3,10 +3,11 @@
 import codecs
 import re
 from dataclasses import replace
-from typing import Any
+from typing import Any, Dict
 
 from . import hdf5, keras_config
 from .errors import FileError, about, unreadable
+from .model import WEIGHT_NAMES, ModelFile
 from .options import Architecture, ConvertOptions, path_text
 from .reader import read
 
@@ -29,7 +30,7 @@ def load_architecture(architecture: Architecture) -> Any:
                 model = read(opened)
             if model.topology is None:
                 raise FileError("weights only, no architecture in it", "give a JSON file or a full model file")
-            return model.topology.config
+            return _with_version(model)
         try:
             with open(path, "rb") as handle:
                 data = handle.read(MOST_BYTES + 1)
@@ -72,6 +73,15 @@ def _parsed(text: str) -> Any:
             'give to_json(), or {"class_name": "Model", "config": ...} around it ("Sequential" for a Sequential)',
         )
     return value
+
+
+def _with_version(model: ModelFile) -> Dict[str, Any]:
+    """What `to_json()` of a file's model gives, and the names of its weights in their order."""
+    assert model.topology is not None
+    facts = {"keras_version": model.keras_version, "backend": model.backend}
+    names = [[ref.name for ref in group.weights] for group in model.weights if group.weights]
+    given = {name: value for name, value in facts.items() if value is not None}
+    return {**model.topology.config, **given, WEIGHT_NAMES: names}
 
 
 def _is_hdf5(path: str) -> bool:

@@ -8,10 +8,10 @@ import warnings
 from dataclasses import replace
 from typing import Any, Optional, Sequence
 
-from . import verify
+from . import tensorflow, verify
 from .architecture import with_architecture
 from .atomic import AtomicFile
-from .errors import UnparallelError, UnparallelWarning
+from .errors import FileError, UnparallelError, UnparallelWarning
 from .formats import Format, Opened, format_of, open_model
 from .options import Architecture, ConvertOptions, StrPath, path_text, takes_options
 from .plan import Plan
@@ -71,6 +71,7 @@ def run(
     """As `convert`, with the options as one value; `parents` makes the target's folder if need be."""
     options = with_architecture(options)
     form = format_of(target)
+    _check_apart(source, target)
     with AtomicFile(target, overwrite, source, parents=parents) as out:
         with open_model(source) as opened:
             plan = _plan(form, opened, options)
@@ -158,6 +159,13 @@ def _warn(source: str, texts: Sequence[str]) -> None:
     """Give what the user should know to Python's warnings, as from the line that called `convert` or `inspect`."""
     for text in texts:
         warnings.warn(UnparallelWarning(f"{source}: {text}"), stacklevel=3)
+
+
+def _check_apart(source: str, target: str) -> None:
+    """Refuse a target that is one of the files of a checkpoint or SavedModel."""
+    for part in tensorflow.files(source):
+        if part != source and os.path.exists(target) and os.path.samefile(part, target):
+            raise FileError("is a part of the source", "name another target: the input is never touched", target)
 
 
 def _plan(form: Format, opened: Opened, options: ConvertOptions) -> Plan:

@@ -331,7 +331,11 @@ def _in_order(wanted: Sequence[int], there: Sequence[int]) -> Optional[List[int]
 
 
 def deal(
-    topology: Topology, cleaned: Cleaned, groups: Mapping[str, LayerWeights], same_save: bool = False
+    topology: Topology,
+    cleaned: Cleaned,
+    groups: Mapping[str, LayerWeights],
+    same_save: bool = False,
+    by_path: Optional[Mapping[Path, LayerWeights]] = None,
 ) -> Tuple[LayerWeights, ...]:
     """The weights of each layer of the clean model.
 
@@ -344,6 +348,8 @@ def deal(
         The weights of `topology`'s own layers, a nested model's as one flat list.
     same_save : bool
         Whether one `save()` wrote the topology and the weights.
+    by_path : dict of path to LayerWeights, optional
+        Those of layers in nested models, where the file tells them apart: no flat list is taken apart then.
 
     Returns
     -------
@@ -355,7 +361,7 @@ def deal(
     WeightsError
         Layers and weights do not add up, or a weight would be lost or used twice.
     """
-    dealer = _Dealer(topology, groups, same_save)
+    dealer = _Dealer(topology, groups, same_save, by_path or {})
     dealt = []
     for layer in cleaned.topology.layers:
         weights, old = dealer.weights_of(cleaned.origins[layer.name])
@@ -369,8 +375,15 @@ def deal(
 class _Dealer:
     """Takes nested groups apart, each once."""
 
-    def __init__(self, topology: Topology, groups: Mapping[str, LayerWeights], same_save: bool) -> None:
+    def __init__(
+        self,
+        topology: Topology,
+        groups: Mapping[str, LayerWeights],
+        same_save: bool,
+        by_path: Mapping[Path, LayerWeights],
+    ) -> None:
         self.same_save = same_save
+        self.by_path = by_path
         self.levels: Dict[Path, Tuple[Topology, Mapping[str, LayerWeights]]] = {(): (topology, groups)}
 
     def weights_of(self, path: Path) -> Tuple[Tuple[WeightRef, ...], Layer]:
@@ -383,8 +396,11 @@ class _Dealer:
         if path not in self.levels:
             weights, layer = self.weights_of(path)
             assert layer.submodel is not None
-            assigned = split(layer.submodel, weights, same_save=self.same_save)
-            groups = {group.layer: group for group in assigned}
+            known = [self.by_path.get(path + (inner.name,)) for inner in layer.submodel.layers]
+            given = [group for group in known if group is not None]
+            whole = len(given) == len(known)
+            dealt = given if whole else split(layer.submodel, weights, same_save=self.same_save)
+            groups = {group.layer: group for group in dealt}
             self.levels[path] = (layer.submodel, groups)
         return self.levels[path]
 

@@ -4,7 +4,7 @@ import contextlib
 from dataclasses import dataclass
 from typing import Callable, Iterator, NamedTuple, Tuple
 
-from . import hdf5, reader, verify, writer
+from . import hdf5, reader, tensorflow, verify, writer
 from .arrays import ArraySource
 from .atomic import AtomicFile
 from .errors import about
@@ -42,7 +42,12 @@ def open_model(path: str) -> Iterator[Opened]:
     FileError
         It is missing, unreadable, damaged, or was changed meanwhile; or it is of no known format.
     """
-    with about(path), hdf5.open_source(path) as source:
+    with about(path), contextlib.ExitStack() as stack:
+        if tensorflow.is_tensorflow(path):
+            checkpoint = stack.enter_context(tensorflow.open_source(path))
+            yield Opened(checkpoint, tensorflow.read(checkpoint))
+            return
+        source = stack.enter_context(hdf5.open_source(path))
         model = reader.read(source)
         yield Opened(source, model, reader.unknown_objects(source, model))
 

@@ -5,10 +5,17 @@ can be tested alone.  Nothing here knows HDF5, JSON text, networkx or numpy.  JS
 str, int, float, bool, None) are held as the parser gave them and are never changed in place.
 """
 
-from dataclasses import dataclass
-from typing import Any, Dict, Iterator, NamedTuple, Optional, Tuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Dict, Iterator, Mapping, NamedTuple, Optional, Tuple, Union
+
+if TYPE_CHECKING:
+    from .weights.session import Session
+    from .weights.tracked import TrackedModel
 
 Json = Any
+
+#: What an architecture out of a file has beside `to_json()`: lists of its weights' names, a layer or a model each.
+WEIGHT_NAMES = "weight_names"
 
 
 class TensorKey(NamedTuple):
@@ -151,16 +158,19 @@ class Optimizer(NamedTuple):
     Attributes
     ----------
     path : str
-        HDF5 path of the group.
+        HDF5 path of the group; "" where the arrays lie in a file of another format.
     arrays : int
         Number of arrays in it.
     size : int
         Their bytes.
+    weights : tuple of WeightRef
+        The arrays in Keras' order, where they lie in a file of another format.
     """
 
     path: str
     arrays: int
     size: int
+    weights: Tuple[WeightRef, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -182,8 +192,9 @@ class ModelFile:
     training_config : JSON value
         None where the model was not compiled.
     optimizer : Optimizer or None
-    attributes_from : str
-        HDF5 path of the object whose `keras_version` and `backend` are carried over.
+    attributes_from : str or None
+        HDF5 path of the object whose `keras_version` and `backend` are carried over; None where the source is no
+        HDF5 file, and both are written as tf.keras writes them.
     own_weights : LayerWeights or None
         Weights of the model itself, beside its layers': a group that tf.keras has from 2.6 on.
     fixed_names : bool
@@ -192,6 +203,14 @@ class ModelFile:
         Why the training state cannot be read, "" where it can (or is not there).
     bare_weights : bool
         Whether the weights' group lacks `keras_version` and `backend`: Keras 1 wrote them at a full file's root only.
+    by_path : mapping of tuple of str to LayerWeights
+        The weights of layers at every depth, by the names on the way, where the file itself tells them apart.
+    objects : TrackedModel, Session or None
+        Variables that are tied to no layer's name yet: a checkpoint has no config.
+    architecture : JSON value
+        The `to_json()` that a checkpoint has beside it.
+    warnings, notes : tuple of str
+        What the reader has to say.
     """
 
     source: str
@@ -202,11 +221,16 @@ class ModelFile:
     weights: Tuple[LayerWeights, ...]
     training_config: Json = None
     optimizer: Optional[Optimizer] = None
-    attributes_from: str = "/"
+    attributes_from: Optional[str] = "/"
     own_weights: Optional[LayerWeights] = None
     fixed_names: bool = True
     training_damage: str = ""
     bare_weights: bool = False
+    by_path: Mapping[Tuple[str, ...], LayerWeights] = field(default_factory=dict)
+    objects: "Union[TrackedModel, Session, None]" = None
+    architecture: Json = None
+    warnings: Tuple[str, ...] = ()
+    notes: Tuple[str, ...] = ()
 
     @property
     def groups(self) -> Dict[str, LayerWeights]:

@@ -6,18 +6,31 @@ no doubt; an architecture of the parallel model makes it a full file.
 
 import contextlib
 from dataclasses import dataclass, replace
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import keras_config, match
-from .errors import AlreadySingleError, ConfigError, NeedsArchitectureError, NotParallelError, WeightsError
-from .extract import Cleaned, Placed, clean, deal
-from .model import Json, Layer, LayerWeights, ModelFile, TensorKey, Topology, is_tf_keras, saved_layers
+from .errors import (
+    AlreadySingleError,
+    AmbiguousWeightsError,
+    ConfigError,
+    NeedsArchitectureError,
+    NotParallelError,
+    UnparallelError,
+    WeightsError,
+)
+from .extract import Cleaned, Path, Placed, clean, deal
+from .model import WEIGHT_NAMES, Json, Layer, LayerWeights, ModelFile, TensorKey, Topology, is_tf_keras, saved_layers
 from .options import ConvertOptions
 from .slices import Context, code_of
 from .weights.assignment import is_weightless, split
 from .weights.names import ASSUMPTION, BLIND_SPOTS, split_by_names
+from .weights.session import Session, assign_session
+from .weights.tracked import Assigned, TrackedModel, assign
 
 ARCHITECTURE = "--architecture FILE (to_json() of the template or of the parallel model) settles it"
+# What tf.keras of TensorFlow 1.15 and 2.0 calls itself; a file without any version passes for one of Keras 1.
+UNKNOWN_VERSION = "2.2.4-tf"
+STATE_LEFT = "the optimizer's arrays do not come along: the settings that belong to them are in no checkpoint"
 NAMED_BY_OUTPUT = ("loss", "metrics", "weighted_metrics", "loss_weights", "sample_weight_mode")
 
 
@@ -62,10 +75,14 @@ def make_plan(before: ModelFile, options: ConvertOptions) -> Plan:
     """
     if before.topology is not None:
         plan = _from_topology(before, before.topology, options)
+    elif before.objects is not None:
+        plan = _from_objects(before, before.objects, options)
     elif options.architecture is not None:
         plan = _from_architecture(before, options)
     else:
         plan = _from_names(before, options.by_names)
+    plan = replace(plan, warnings=before.warnings + plan.warnings, notes=plan.notes + before.notes)
+    _check_names(plan.after)
     return replace(plan, after=_as_wanted(plan.after, options))
 
 
@@ -82,6 +99,18 @@ def _as_wanted(after: ModelFile, options: ConvertOptions) -> ModelFile:
             "--no-optimizer (optimizer=False) writes the model without it",
         )
     return after
+
+
+def _check_names(model: ModelFile) -> None:
+    """Refuse two weights of one name in a group: in HDF5 they would be one (other formats tell them apart)."""
+    for group in model.weights if model.by_path else ():
+        names = [ref.name for ref in group.weights]
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise WeightsError(
+                f"two weights of layer {group.layer!r} are named {twice!r}, which HDF5 cannot hold",
+                "no Keras could save this model as .h5 either: give the layers in it different names",
+            )
 
 
 # -- full files
@@ -121,7 +150,8 @@ def _from_topology(before: ModelFile, topology: Topology, options: ConvertOption
     if not cleaned.matches:
         raise not_parallel(cleaned)
     result = cleaned.topology
-    weights = {group.layer: group for group in deal(topology, cleaned, before.groups, before.form == "model")}
+    dealt = deal(topology, cleaned, before.groups, before.form == "model", before.by_path)
+    weights = {group.layer: group for group in dealt}
     layers = saved_layers(result, before.keras_version)
     outputs = output_names(topology, cleaned, before.keras_version)
     listed = _output_names(topology.outputs, is_tf_keras(before.keras_version))
@@ -136,6 +166,7 @@ def _from_topology(before: ModelFile, topology: Topology, options: ConvertOption
         topology=result,
         weights=tuple(weights[layer.name] for layer in layers),
         training_config=training,
+        by_path=_moved_paths(before.by_path, cleaned),
     )
     warnings = _warnings(cleaned, lost)
     if len(topology.outputs) < len(result.outputs):
@@ -154,6 +185,17 @@ def _from_topology(before: ModelFile, topology: Topology, options: ConvertOption
         tuple(warnings),
         tuple(_notes(result)),
     )
+
+
+def _moved_paths(by_path: Mapping[Path, LayerWeights], cleaned: Cleaned) -> Dict[Path, LayerWeights]:
+    """The weights by path of layers, the paths those of the clean model."""
+    names = {origin: name for name, origin in cleaned.origins.items()}
+    found = {}
+    for path, group in by_path.items():
+        for length in range(1, len(path) + 1):
+            if path[:length] in names:
+                found[(names[path[:length]], *path[length:])] = group
+    return found
 
 
 def _is_template_alone(cleaned: Cleaned) -> bool:
@@ -357,7 +399,7 @@ def _from_architecture(before: ModelFile, options: ConvertOptions) -> Plan:
 
 def _bare(topology: Topology) -> Topology:
     """Without what `to_json()` adds to a config."""
-    extra = ("keras_version", "backend")
+    extra = ("keras_version", "backend", WEIGHT_NAMES)
     config = {key: value for key, value in topology.config.items() if key not in extra}
     return replace(topology, config=config)
 
@@ -387,6 +429,131 @@ def _with_template(before: ModelFile, template: Topology) -> Plan:
     )
     dropped = tuple(group.layer for group in before.weights if not group.weights)
     return Plan(before, after, dropped=dropped, notes=tuple(_notes(template)))
+
+
+# -- checkpoints of TensorFlow
+
+
+def _from_objects(before: ModelFile, objects: Union[TrackedModel, Session], options: ConvertOptions) -> Plan:
+    """The plan for a checkpoint with the architecture of its template, or of its parallel model."""
+    architecture = options.architecture if options.architecture is not None else before.architecture
+    if architecture is None:
+        raise _without_architecture(before)
+    topology = keras_config.parse(architecture)
+    facts = topology.config
+    version, backend, names = (facts.get(name) for name in ("keras_version", "backend", WEIGHT_NAMES))
+    before = replace(before, keras_version=version or UNKNOWN_VERSION, backend=backend or "tensorflow")
+    topology = _bare(topology)
+    cleaned = clean_topology(topology, trust_slices=options.trust_slices)
+    orders = tuple(map(tuple, names or ()))
+    objects = replace(objects, known_orders=orders)
+    if isinstance(objects, Session):
+        plan = _from_session(before, objects, topology, cleaned)
+    else:
+        plan = _from_tracked(before, objects, topology, cleaned, options)
+    if not version:
+        text = f"the architecture names no keras_version: {UNKNOWN_VERSION} is written down for it"
+        plan = replace(plan, warnings=plan.warnings + (text,))
+    return plan
+
+
+def _without_architecture(before: ModelFile) -> UnparallelError:
+    full = [group for group in before.weights if group.weights]
+    if len(full) > 1:
+        return AlreadySingleError(
+            f"{len(full)} layers of the checkpoint hold weights, a wrapper has one that does: a single model's "
+            "(MirroredStrategy's are such too)",
+            "load it with model.load_weights(); if a wrapper stands among its layers, " + ARCHITECTURE,
+        )
+    return NeedsArchitectureError("a checkpoint holds no config: it does not name the layers", ARCHITECTURE)
+
+
+def _from_tracked(
+    before: ModelFile, tracked: TrackedModel, topology: Topology, cleaned: Cleaned, options: ConvertOptions
+) -> Plan:
+    """The plan for an object-based checkpoint: the architecture is that of its model, or of the template in it."""
+    whole, trouble = _fitting(tracked, tracked.models(), topology)
+    state = (STATE_LEFT,) if tracked.slotted else ()
+    if whole is not None and not cleaned.matches:
+        raise AlreadySingleError(
+            "a checkpoint of a single model already: there is nothing to undo", "load it with model.load_weights()"
+        )
+    if whole is not None:
+        weights = tuple(whole.weights[(layer.name,)] for layer in topology.layers)
+        full = replace(before, topology=topology, weights=weights, by_path=whole.weights)
+        plan = _as_model(_from_topology(full, topology, options))
+        return replace(plan, notes=plan.notes + state)
+    template = cleaned.topology
+    places = [place for number in tracked.models() for place in _template_places(tracked, number, template)]
+    found, why = _fitting(tracked, places, template)
+    if found is None:
+        raise (why if places else trouble) or WeightsError("the checkpoint holds no model", ARCHITECTURE)
+    return _assigned(before, template, found, state)
+
+
+def _fitting(
+    tracked: TrackedModel, numbers: Sequence[int], topology: Topology
+) -> Tuple[Optional[Assigned], Optional[WeightsError]]:
+    """What one of the objects gives the topology's layers, or why none fits.
+
+    Raises
+    ------
+    AmbiguousWeightsError
+        Two of them fit.
+    """
+    found: List[Assigned] = []
+    trouble: Optional[WeightsError] = None
+    for number in numbers:
+        try:
+            assigned = assign(tracked, number, topology)
+        except WeightsError as error:
+            trouble = trouble or error
+            continue
+        if all(other.weights != assigned.weights for other in found):
+            found.append(assigned)
+    if len(found) > 1:
+        raise AmbiguousWeightsError(
+            f"{len(found)} models of the checkpoint fit the architecture", "save the one that is meant by itself"
+        )
+    return (found[0] if found else None), trouble
+
+
+def _template_places(tracked: TrackedModel, number: int, template: Topology) -> Iterator[int]:
+    """The object of the template in what has the layout of a wrapper: inputs, slices of each, template, merges."""
+    layers = tracked.layers(number)
+    full = [i for i, layer in enumerate(layers) if tracked.variables(layer)]
+    if len(full) != 1:
+        return
+    inputs = max(1, len(template.inputs))
+    replicas, rest = divmod(full[0] - inputs, inputs)
+    if replicas >= 2 and not rest and len(layers) - full[0] - 1 == len(template.outputs):
+        yield layers[full[0]]
+
+
+def _from_session(before: ModelFile, session: Session, topology: Topology, cleaned: Cleaned) -> Plan:
+    """The plan for a checkpoint of `tf.train.Saver`, which knows variables by name."""
+    if cleaned.matches and not _is_template_alone(cleaned):
+        raise WeightsError(
+            "a wrapper inside a larger model: in a checkpoint of variables by name its parts cannot be told apart",
+            "save it with model.save_weights(), or as .h5",
+        )
+    return _assigned(before, cleaned.topology, assign_session(session, cleaned.topology), ())
+
+
+def _assigned(before: ModelFile, template: Topology, found: Assigned, notes: Tuple[str, ...]) -> Plan:
+    """The plan for weights that are the template's by now."""
+    layers = saved_layers(template, before.keras_version)
+    after = replace(
+        before,
+        form="model",
+        topology=template,
+        weights=tuple(found.weights[(layer.name,)] for layer in layers),
+        by_path=found.weights,
+    )
+    return Plan(before, after, notes=tuple(_notes(template)) + notes)
+
+
+# -- names alone
 
 
 def _from_names(before: ModelFile, accepted: bool) -> Plan:

@@ -3,13 +3,13 @@
 import contextlib
 from functools import partial
 from itertools import zip_longest
-from typing import Any, Callable, Iterator, Optional, Tuple
+from typing import Any, Callable, Iterator, List, Optional, Tuple
 
 from . import keras_config
 from .arrays import ArraySource
 from .errors import UnparallelError, VerificationError
 from .hdf5 import Source, library_versions, open_source
-from .model import LayerWeights, ModelFile
+from .model import LayerWeights, ModelFile, Optimizer
 from .plan import Plan
 from .reader import OPTIMIZER_WEIGHTS, read
 from .weights.health import HealthCheck, mended
@@ -84,17 +84,26 @@ def compare(source: ArraySource, made: Source, model: ModelFile, health: HealthC
     if model.optimizer is None and written.optimizer is not None:
         raise VerificationError("it holds an optimizer's state", RETRY)
     if model.optimizer is not None and model.form == "model":
-        names = [
-            file.names(path, "weight_names")
-            for file, path in ((source, model.optimizer.path), (made, OPTIMIZER_WEIGHTS))
-        ]
-        if names[0] != names[1] or written.optimizer != model.optimizer._replace(path=OPTIMIZER_WEIGHTS):
-            raise VerificationError("the optimizer's state is not what was written", RETRY)
-        for path in source.below(model.optimizer.path):
-            place = OPTIMIZER_WEIGHTS + path[len(model.optimizer.path) :]
-            if source.array(path) != made.array(place):
-                raise VerificationError(f"{path} was not copied", RETRY)
-            _compare_bytes(source, made, (path, place))
+        _compare_optimizer(source, made, model.optimizer, written.optimizer)
+
+
+def _compare_optimizer(source: ArraySource, made: Source, optimizer: Optimizer, written: Optional[Optimizer]) -> None:
+    """The optimizer's arrays are those that were meant, names and order included."""
+    names = made.names(OPTIMIZER_WEIGHTS, "weight_names")
+    if optimizer.weights:
+        meant: Optional[List[str]] = [ref.name for ref in optimizer.weights]
+        places = [(ref.path, f"{OPTIMIZER_WEIGHTS}/{ref.name}") for ref in optimizer.weights]
+    else:
+        meant = source.names(optimizer.path, "weight_names")
+        below = source.below(optimizer.path)
+        places = [(path, OPTIMIZER_WEIGHTS + path[len(optimizer.path) :]) for path in below]
+    if names != meant or written is None or written[1:3] != optimizer[1:3]:
+        raise VerificationError("the optimizer's state is not what was written", RETRY)
+    for path, place in places:
+        before, after = source.array(path), made.array(place)
+        if before is None or after is None or (before.shape, before.code) != (after.shape, after.code):
+            raise VerificationError(f"{path} was not copied", RETRY)
+        _compare_bytes(source, made, (path, place))
 
 
 def _compare_structure(model: ModelFile, written: ModelFile) -> None:

@@ -6,7 +6,7 @@ from . import keras_config
 from .arrays import ArraySource
 from .atomic import AtomicFile
 from .hdf5 import Source, Target, new_file
-from .model import ModelFile, is_tf_keras, version_of
+from .model import ModelFile, Optimizer, is_tf_keras, version_of
 from .plan import Plan
 from .reader import MODEL_WEIGHTS, OPTIMIZER_WEIGHTS
 from .weights.health import HealthCheck
@@ -14,7 +14,6 @@ from .weights.health import HealthCheck
 
 def write_file(source: ArraySource, plan: Plan, health: HealthCheck, out: AtomicFile) -> None:
     """Write an HDF5 file with the arrays of `source`, NaN and Inf replaced as `health` says."""
-    assert isinstance(source, Source)
     with new_file(out, source) as target:
         write(plan.after, target, health.repairs)
 
@@ -34,7 +33,11 @@ def write(model: ModelFile, target: Target, repairs: Optional[Mapping[str, float
     base = "" if model.form == "weights" else MODEL_WEIGHTS
     target.group(base or "/")
     for name in ("backend", "keras_version"):
-        target.copy_attribute(model.attributes_from, base or "/", name)
+        value = getattr(model, name)
+        if model.attributes_from is not None:
+            target.copy_attribute(model.attributes_from, base or "/", name)
+        elif value is not None:
+            target.set_text(base or "/", name, value)
     if model.form == "model":
         _write_configs(model, target)
     target.set_names(base or "/", "layer_names", [group.layer for group in model.weights], model.fixed_names)
@@ -48,7 +51,17 @@ def write(model: ModelFile, target: Target, repairs: Optional[Mapping[str, float
             if repairs and ref.path in repairs:
                 target.mend(place, repairs[ref.path])
     if model.form == "model" and model.optimizer is not None:
-        target.copy_group(model.optimizer.path, OPTIMIZER_WEIGHTS, ["weight_names"])
+        _write_optimizer(model.optimizer, model.fixed_names, target)
+
+
+def _write_optimizer(optimizer: Optimizer, fixed_names: bool, target: Target) -> None:
+    if not optimizer.weights:
+        target.copy_group(optimizer.path, OPTIMIZER_WEIGHTS, ["weight_names"])
+        return
+    target.group(OPTIMIZER_WEIGHTS)
+    target.set_names(OPTIMIZER_WEIGHTS, "weight_names", [ref.name for ref in optimizer.weights], fixed_names)
+    for ref in optimizer.weights:
+        target.copy(ref.path, f"{OPTIMIZER_WEIGHTS}/{ref.name}")
 
 
 def _write_configs(model: ModelFile, target: Target) -> None:
@@ -63,9 +76,10 @@ def _write_configs(model: ModelFile, target: Target) -> None:
 
 
 def _like(target: Target, name: str) -> Optional[Tuple[str, str]]:
-    """The source's attribute of that name, whose HDF5 type the new one takes; None in a weights file."""
-    full = target.source.has_attribute("/", "model_config")
-    return ("/", name) if full and target.source.has_attribute("/", name) else None
+    """The source's attribute of that name, whose HDF5 type the new one takes; None where it is no full HDF5 file."""
+    source = target.source
+    full = isinstance(source, Source) and source.has_attribute("/", "model_config")
+    return ("/", name) if full and isinstance(source, Source) and source.has_attribute("/", name) else None
 
 
 def _root_charset(model: ModelFile) -> str:

@@ -200,7 +200,7 @@ def test_what_is_not_there_is_an_outcome(here):
     reasons = {os.path.basename(outcome.source): outcome.reason for outcome in outcomes}
     assert reasons["nix.h5"] == "No such file or directory"
     assert reasons["n*x"] == "no file matches this pattern"
-    assert reasons["nothing"] == "there is no Keras HDF5 file in this folder"
+    assert reasons["nothing"] == "there is no Keras model in this folder"
 
 
 def test_lists_come_from_files_and_from_find(tmp_path):

@@ -60,8 +60,12 @@ def is_wanted(options: argparse.Namespace) -> bool:
         return False
     if "://" in only or "://" in options.output:
         return True
-    if os.path.isdir(only):  # for a SavedModel, the road for one file has words
-        return not os.path.exists(os.path.join(only, "saved_model.pb"))
+    if os.path.isdir(only):
+        from .. import tensorflow
+
+        # a checkpoint's folder is meant by itself where a file is to come of it
+        one = options.output.lower().endswith(FILE_SUFFIXES) and tensorflow.prefixes(only)
+        return not (tensorflow.is_saved_model(only) or one)
     return any(char in only for char in "*?[") and not os.path.lexists(only)
 
 

@@ -120,9 +120,7 @@ def _opening_error(error: BaseException) -> FileError:
 def _check_signature(path: str) -> None:
     """Say what a file is that is no HDF5 file."""
     if os.path.isdir(path):
-        if os.path.exists(os.path.join(path, "saved_model.pb")):
-            raise NotKerasError("a SavedModel folder, not an HDF5 file", "load it with TensorFlow and save it as .h5")
-        raise NotKerasError("a folder, not a file", "name the .h5 file")
+        raise NotKerasError("a folder without a SavedModel or checkpoint in it", "name the .h5 file")
     if not os.path.isfile(path):  # opening a pipe would wait for whoever writes to it
         raise NotKerasError("not a regular file", "name the .h5 file")
     try:
@@ -151,16 +149,9 @@ def _what_else(path: str, head: bytes) -> Tuple[str, str]:
         return "a zip archive (a .keras file?), not HDF5", "Keras 3 archives are never multi_gpu_model files"
     if head.startswith(b"\x1f\x8b"):
         return "a gzip file, not HDF5", "run gunzip first"
-    if _is_checkpoint(path):
-        return "a TensorFlow checkpoint, not HDF5", "load it with TensorFlow and save it as .h5"
     if b"\0" not in head and sum(byte > 127 for byte in head) * 4 < len(head):
         return "a text file, not HDF5", "this may be an error page: download the file again"
     return "not an HDF5 file", "only .h5 files that Keras saved can be read"
-
-
-def _is_checkpoint(path: str) -> bool:
-    base = os.path.basename(path)
-    return base.endswith(".index") or ".data-0000" in base or base == "checkpoint" or os.path.exists(path + ".index")
 
 
 def root_names(path: str) -> List[str]:

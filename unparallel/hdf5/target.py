@@ -1,13 +1,15 @@
 """A new HDF5 file: objects copied as they are, attributes as Keras writes them; whole, or not at all."""
 
 import contextlib
-from typing import Any, Iterator, Mapping, Optional, Sequence, Tuple
+from typing import Any, Iterable, Iterator, Mapping, Optional, Sequence, Tuple
 
 import h5py
 import numpy as np
 
+from ..arrays import Array, ArraySource
 from ..atomic import AtomicFile
 from ..errors import FileError, UnparallelError
+from ..model import element_count
 from .disk import Disk
 from .errors import HDF5_ERRORS, error_number, first_line, reading
 from .opening import open_source
@@ -17,7 +19,7 @@ from .source import ATTRIBUTE_LIMIT, LONGEST_ATTRIBUTE, Source, limit_cache, par
 class Target:
     """A new HDF5 file that is being written."""
 
-    def __init__(self, handle: Any, source: Source, disk: Disk) -> None:
+    def __init__(self, handle: Any, source: ArraySource, disk: Disk) -> None:
         self.handle = handle
         self.source = source
         self._disk = disk
@@ -26,6 +28,12 @@ class Target:
         # Keras gives arrays no attributes: whatever hangs on one is not part of the model
         self._bare = h5py.h5p.create(h5py.h5p.OBJECT_COPY)
         self._bare.set_copy_object(h5py.h5o.COPY_WITHOUT_ATTR_FLAG)
+
+    @property
+    def _hdf5(self) -> Source:
+        """The source as the HDF5 file that it must be for what is asked of it."""
+        assert isinstance(self.source, Source)
+        return self.source
 
     def group(self, path: str) -> None:
         """Make a group, with those above it; one that is there already stays."""
@@ -70,18 +78,21 @@ class Target:
     ) -> None:
         """A text attribute of the type of the source's attribute `like` (path, name), else variable-length."""
         data = value.encode("utf-8")
-        dtype = _text_type(self.source, like, data) if like else h5py.string_dtype(charset)
+        dtype = _text_type(self._hdf5, like, data) if like else h5py.string_dtype(charset)
         self.handle[path].attrs.create(name, data, shape=(), dtype=dtype)
         limit_cache(self.handle)
 
     def copy_attribute(self, source_path: str, path: str, name: str) -> None:
         """Carry a scalar text attribute over, type and all; one that is absent stays absent."""
-        value = self.source.text(source_path, name)
+        value = self._hdf5.text(source_path, name)
         if value is not None:
             self.set_text(path, name, value, like=(source_path, name))
 
     def copy(self, source_path: str, path: str) -> None:
-        """Copy an array as an object: no byte is decoded."""
+        """Copy an array as an object, no byte decoded; from a source that is no HDF5 file, as `create` does."""
+        if not isinstance(self.source, Source):
+            self.create(path, self.source.arrays[source_path], self.source.blocks(source_path))
+            return
         with reading():  # what the disk refuses is no error to HDF5
             # a chunk that cannot be copied leaves HDF5 2.0 with broken memory: it crashes when the file is closed
             self.source.check_unpacking(source_path)
@@ -93,6 +104,22 @@ class Target:
                 copypl=self._bare,
                 lcpl=self._links,
             )
+        self._disk.check()
+
+    def create(self, path: str, array: Array, blocks: Iterable[bytes]) -> None:
+        """Make a dataset as Keras does, contiguous and without attributes, of bytes that come in C order.
+
+        Raises
+        ------
+        FileError
+            They are fewer or more than the array has.
+        """
+        dataset = self.handle.create_dataset(path, array.shape, dtype=np.dtype(array.code), track_times=False)
+        stream = _Stream(blocks)
+        # consecutive selections of one block at most: what comes in is never whole in memory
+        for part in (parts_of(dataset) if dataset.size else ()) if dataset.shape else [()]:
+            dataset[part] = stream.take(_shape_of(array.shape, part), np.dtype(array.code))
+        stream.end(path)
         self._disk.check()
 
     def mend(self, path: str, neutral: float) -> None:
@@ -110,11 +137,42 @@ class Target:
         """
         self.group(path)
         for name in lists:
-            items = self.source.names(source_path, name)
+            items = self._hdf5.names(source_path, name)
             if items is not None:
-                self.set_names(path, name, items, self.source.has_fixed_names(source_path, name))
+                self.set_names(path, name, items, self._hdf5.has_fixed_names(source_path, name))
         for array in self.source.below(source_path):
             self.copy(array, path + array[len(source_path) :])
+
+
+class _Stream:
+    """Bytes that come in blocks of any size, given out in pieces of any other."""
+
+    def __init__(self, blocks: Iterable[bytes]) -> None:
+        self._blocks = iter(blocks)
+        self._left = bytearray()
+
+    def take(self, shape: Tuple[int, ...], dtype: "np.dtype[Any]") -> "np.ndarray[Any, Any]":
+        """The next elements, as many as the shape has."""
+        size = dtype.itemsize * element_count(shape)
+        while len(self._left) < size:
+            block = next(self._blocks, None)
+            if block is None:
+                raise FileError("an array ends too early", "get a fresh copy of the source")
+            self._left += block
+        piece = bytes(self._left[:size])
+        del self._left[:size]
+        return np.frombuffer(piece, dtype).reshape(shape)
+
+    def end(self, path: str) -> None:
+        """Refuse bytes that are left; the source has its say on the checksum when it is asked for what is none."""
+        if self._left or next(self._blocks, None) is not None:
+            raise FileError(f"{path}: an array is longer than it says", "get a fresh copy of the source")
+
+
+def _shape_of(shape: Tuple[int, ...], part: Tuple[slice, ...]) -> Tuple[int, ...]:
+    """The shape of a selection of leading axes."""
+    lengths = tuple(min(cut.stop, length) - cut.start for cut, length in zip(part, shape))
+    return lengths + shape[len(part) :]
 
 
 def _text_type(source: Source, like: Tuple[str, str], data: bytes) -> "np.dtype[Any]":
@@ -126,7 +184,7 @@ def _text_type(source: Source, like: Tuple[str, str], data: bytes) -> "np.dtype[
 
 
 @contextlib.contextmanager
-def new_file(out: AtomicFile, source: Source) -> Iterator[Target]:
+def new_file(out: AtomicFile, source: ArraySource) -> Iterator[Target]:
     """A new HDF5 file, whole when the block ends; the disk has it all when `out` is committed.
 
     Raises

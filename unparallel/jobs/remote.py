@@ -7,14 +7,15 @@ Local paths pass through unchanged, so the caller has one road.  fsspec is impor
 
 import contextlib
 import errno
+import hashlib
 import os
 import posixpath
 import re
 import shutil
 from importlib import import_module
-from typing import Any, Iterator, List, Tuple
+from typing import Any, Dict, Iterator, List, Tuple
 
-from .. import atomic
+from .. import atomic, tensorflow
 from ..errors import FileError, MissingFileError, UnparallelError
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
@@ -57,18 +58,40 @@ def fingerprint(path: str) -> str:
     """A text that changes when the file does; "" where it is not there, or the store tells nothing."""
     if not is_url(path):
         try:
-            facts = os.stat(path)
+            facts = [os.stat(name) for name in tensorflow.files(path)]
         except OSError:
             return ""
-        return f"{facts.st_size}-{facts.st_mtime_ns}"
+        return _joined([f"{fact.st_size}-{fact.st_mtime_ns}" for fact in facts])
     fs, place = file_system(path)
     fs.invalidate_cache()
     try:
-        info = fs.info(place)
+        infos = [fs.info(part) for part in _parts(fs, place) or [place]]
     except Exception:  # noqa: BLE001  each store has exceptions of its own
         return ""
-    version = next((str(info[key]) for key in _VERSION_KEYS if info.get(key) is not None), "")
-    return "{}-{}".format(info.get("size"), version.strip('"')) if version else ""
+    stamps = []
+    for info in infos:
+        version = next((str(info[key]) for key in _VERSION_KEYS if info.get(key) is not None), "")
+        stamps.append("{}-{}".format(info.get("size"), version.strip('"')) if version else "")
+    return _joined(stamps) if all(stamps) else ""
+
+
+def _joined(stamps: List[str]) -> str:
+    """The stamp of several files: their number, and a digest of all."""
+    if len(stamps) == 1:
+        return stamps[0]
+    return f"{len(stamps)}-{hashlib.sha1(repr(stamps).encode('utf-8')).hexdigest()}" if stamps else ""
+
+
+def _parts(fs: Any, place: str) -> List[str]:
+    """Paths of the files of a checkpoint or of a SavedModel; none where a path is a file by itself."""
+    if fs.isdir(place):
+        wanted = (f"{place}/{tensorflow.SAVED_MODEL}", f"{place}/keras_metadata.pb", f"{place}/assets/saved_model.json")
+        return [path for path in sorted(fs.find(place)) if path in wanted or path.startswith(f"{place}/variables/")]
+    if not fs.exists(place + ".index"):
+        return []
+    folder, base = posixpath.split(place)
+    beside = [path for path in fs.ls(folder, detail=False) if posixpath.basename(path).startswith(base + ".")]
+    return sorted(path for path in beside if tensorflow.is_part(posixpath.basename(path)))
 
 
 @contextlib.contextmanager
@@ -86,8 +109,18 @@ def fetched(path: str) -> Iterator[str]:
     with _temporary(path) as copy:
         with _errors_of(path):
             fs, place = file_system(path)
-            fs.get_file(place, copy)
+            place = place.rstrip("/")
+            # of what lies below a URL, each file keeps its place beside the others
+            for part in _parts(fs, place) or [place]:
+                _get(fs, part, copy + part[len(place) :])
         yield copy
+
+
+def _get(fs: Any, path: str, copy: str) -> None:
+    if ".." in path.split("/"):
+        raise FileError(f"{path!r} is no path below a folder", "do not trust this store")
+    os.makedirs(os.path.dirname(copy), exist_ok=True)
+    fs.get_file(path, copy)
 
 
 @contextlib.contextmanager
@@ -157,18 +190,45 @@ def _errors_of(url: str) -> Iterator[None]:
 
 
 def list_files(url: str, suffixes: Tuple[str, ...]) -> List[Tuple[str, str]]:
-    """(URL, path below the named folder) of the files that a URL stands for: a file, a folder or a pattern.
+    """(URL, path below the named folder) of the sources that a URL stands for: a file, a folder or a pattern.
 
-    In folders, files with one of the suffixes; what a pattern names is taken whatever its suffix.
+    In folders, files with one of the suffixes; what a pattern names is taken whatever its suffix.  A checkpoint is
+    named by its prefix, a SavedModel by its folder, and what comes of either is a .h5 file.
     """
     with _errors_of(url):
         fs, place = file_system(url)
+        place = place.rstrip("/")
         if "*" in place or "?" in place:
             base = posixpath.dirname(re.split(r"[*?\[]", place, maxsplit=1)[0])
-            found = [path for path in fs.glob(place) if not fs.isdir(path)]
+            found = _models_among([path for path in fs.glob(place) if not fs.isdir(path)])
+            found.update({path: ".h5" for path in fs.glob(place) if fs.isdir(path) and _is_saved_model(fs, path)})
         elif fs.isdir(place):
-            base = place.rstrip("/")
-            found = [path for path in fs.find(place) if path.lower().endswith(suffixes)]
+            base = place
+            found = _models_among([path for path in fs.find(place)])
+            found = {path: ending for path, ending in found.items() if ending or path.lower().endswith(suffixes)}
+            if list(found) == [place]:
+                return [(url, posixpath.basename(place) + ".h5")]
         else:
-            return [(url, posixpath.basename(place))]
-        return [(str(fs.unstrip_protocol(path)), posixpath.relpath(path, base or "/")) for path in sorted(found)]
+            return [(url, posixpath.basename(place) + (".h5" if fs.exists(place + ".index") else ""))]
+        return [
+            (str(fs.unstrip_protocol(path)), posixpath.relpath(path, base or "/") + ending)
+            for path, ending in sorted(found.items())
+        ]
+
+
+def _is_saved_model(fs: Any, path: str) -> bool:
+    return bool(fs.exists(f"{path}/{tensorflow.SAVED_MODEL}"))
+
+
+def _models_among(paths: List[str]) -> Dict[str, str]:
+    """The sources among some files, each with what is put behind its name for the result's."""
+    saved = [posixpath.dirname(path) for path in paths if posixpath.basename(path) == tensorflow.SAVED_MODEL]
+    found = {folder: ".h5" for folder in saved}
+    for path in paths:
+        if any(path.startswith(folder + "/") for folder in saved):
+            continue
+        if path.endswith(".index"):
+            found[path[: -len(".index")]] = ".h5"
+        elif not tensorflow.is_part(posixpath.basename(path)):
+            found[path] = ""
+    return found

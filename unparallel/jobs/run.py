@@ -20,7 +20,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tupl
 
 import networkx
 
-from .. import atomic, conversion, hdf5, verify
+from .. import atomic, conversion, hdf5, tensorflow, verify
 from .._version import __version__
 from ..architecture import with_architecture
 from ..errors import (
@@ -354,8 +354,8 @@ def _work(job: Job) -> Outcome:
             outcome = _carried_out(job, decision, local)
         except AlreadySingleError as error:
             outcome = Outcome(SINGLE, job.source, "", _reason(job, error), error.hint, bytes_before=_size(local))
-        except (NotKerasError, HostileFileError):
-            if job.named or not _is_foreign(local):
+        except (NotKerasError, HostileFileError) as error:
+            if job.named or not _is_foreign(local, error):
                 raise
             outcome = Outcome(SKIPPED, job.source, "", "not a Keras file", bytes_before=_size(local))
     target = remote.fingerprint(job.target) if outcome.target else ""
@@ -436,8 +436,10 @@ def _outcome(job: Job, status: str, done: Conversion) -> Outcome:
     )
 
 
-def _is_foreign(path: str) -> bool:
-    """Whether an HDF5 file has nothing that Keras writes: other people's data, not a damaged model."""
+def _is_foreign(path: str, error: UnparallelError) -> bool:
+    """Whether a file has nothing that Keras writes: other people's data, not a damaged model."""
+    if tensorflow.is_tensorflow(path):
+        return isinstance(error, NotKerasError)
     try:
         names = hdf5.root_names(path)
     except (UnparallelError, OSError, RuntimeError, ValueError):
@@ -483,7 +485,7 @@ def _first_line(error: BaseException) -> str:
 
 def _size(path: str) -> int:
     try:
-        return os.path.getsize(path)
+        return sum(os.path.getsize(name) for name in tensorflow.files(path))
     except OSError:
         return 0
 

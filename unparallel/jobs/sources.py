@@ -12,6 +12,7 @@ import sys
 from collections import defaultdict
 from typing import Dict, Iterable, Iterator, List, NamedTuple, Sequence, Set
 
+from .. import tensorflow
 from ..atomic import PARTIAL_SUFFIX
 from ..errors import FileError, UnparallelError, unreadable
 from ..hdf5 import SIGNATURE
@@ -117,12 +118,24 @@ def _listed_folder(name: str) -> str:
 def _expanded(name: str, prefix: str, avoid: str) -> Iterator[Found]:
     if remote.is_url(name):
         yield from _remote(name, prefix)
-    elif os.path.isdir(name):
+    elif os.path.isdir(name) and not tensorflow.is_saved_model(name):
         yield from _folder(name, prefix, avoid)
     elif os.path.lexists(name) or not glob.has_magic(name):
-        yield Found(absolute_path(name), posixpath.join(prefix, os.path.basename(name)))
+        yield _named(name, posixpath.join(prefix, os.path.basename(absolute_path(name))))
     else:
         yield from _pattern(name, prefix, avoid)
+
+
+def _named(path: str, layout: str, named: bool = True) -> Found:
+    """One source; of a checkpoint's files the prefix stands for all, and what comes of it is a .h5 file."""
+    place = absolute_path(path)
+    if os.path.isdir(place):
+        return Found(place, layout + ".h5", named)
+    if place.endswith(".index") and not _may_be_hdf5(place):
+        place, layout = place[: -len(".index")], layout[: -len(".index")]
+    if os.path.isfile(place + ".index") and not _may_be_hdf5(place):
+        layout += ".h5"
+    return Found(place, layout, named)
 
 
 def _remote(url: str, prefix: str) -> Iterator[Found]:
@@ -134,26 +147,43 @@ def _remote(url: str, prefix: str) -> Iterator[Found]:
     for source, layout in files:
         yield Found(source, posixpath.join(prefix, layout), source == url)
     if not files:
-        yield Found(url, "", True, "there is no Keras HDF5 file", "check the URL")
+        yield Found(url, "", True, "there is no Keras model", "check the URL")
 
 
 def _folder(folder: str, prefix: str, avoid: str) -> Iterator[Found]:
-    """The HDF5 files below a folder; links to folders are not followed."""
+    """The HDF5 files, checkpoints and SavedModels below a folder; links to folders are not followed."""
     root = absolute_path(folder)
     unreadable: List[OSError] = []
     empty = True
     for path, folders, names in os.walk(root, onerror=unreadable.append):
         folders[:] = sorted(inner for inner in folders if os.path.join(path, inner) != avoid)
-        for name in sorted(names):
-            place = os.path.join(path, name)
-            if not name.endswith(PARTIAL_SUFFIX) and _may_be_hdf5(place):
-                empty = False
-                layout = os.path.relpath(place, root).replace(os.sep, "/")
-                yield Found(place, posixpath.join(prefix, layout), False)
+        for place in _models_in(path, folders, sorted(names)):
+            empty = False
+            layout = os.path.relpath(place, root).replace(os.sep, "/")
+            yield _named(place, posixpath.join(prefix, layout), False)
     for error in unreadable:
         yield Found(str(error.filename), "", True, os.strerror(error.errno or 0), "check the folder's permissions")
     if empty and not unreadable:
-        yield Found(root, "", True, "there is no Keras HDF5 file in this folder", "check the path")
+        yield Found(root, "", True, "there is no Keras model in this folder", "check the path")
+
+
+def _models_in(path: str, folders: List[str], names: List[str]) -> Iterator[str]:
+    """The sources directly in a folder; a SavedModel's folder is one, and taken out of what is to be searched."""
+    for inner in [name for name in folders if tensorflow.is_saved_model(os.path.join(path, name))]:
+        folders.remove(inner)
+        if not os.path.islink(os.path.join(path, inner)):
+            yield os.path.join(path, inner)
+    for name in names:
+        place = os.path.join(path, name)
+        if not name.endswith(PARTIAL_SUFFIX) and (_may_be_hdf5(place) or _is_index(place)):
+            yield place
+
+
+def _is_index(path: str) -> bool:
+    try:
+        return path.endswith(".index") and tensorflow.is_tensorflow(path)
+    except ValueError:
+        return False
 
 
 def _may_be_hdf5(path: str) -> bool:
@@ -174,8 +204,10 @@ def _pattern(pattern: str, prefix: str, avoid: str) -> Iterator[Found]:
     matches = sorted(glob.glob(pattern, recursive=True))
     for match in matches:
         layout = posixpath.join(prefix, os.path.relpath(match, base or os.curdir).replace(os.sep, "/"))
-        if not os.path.isdir(match):
-            yield Found(absolute_path(match), layout)
+        if tensorflow.is_part(os.path.basename(match)) and not match.endswith(".index"):
+            continue  # its index stands for it
+        if not os.path.isdir(match) or tensorflow.is_saved_model(match):
+            yield _named(match, layout)
         elif "**" not in pattern and absolute_path(match) != avoid:
             yield from _folder(match, layout, avoid)
     if not matches:

@@ -127,25 +127,29 @@ def owners(model: ModelFile) -> Dict[str, Owner]:
     found: Dict[str, Owner] = {}
     for group in model.weights:
         layer = model.topology.by_name.get(group.layer) if model.topology is not None else None
-        for label, owner, refs in _owned(group, layer):
+        for label, owner, refs in _owned(group, layer, (group.layer,), model.by_path):
             for ref, role in zip(refs, _roles(owner, refs)):
                 found[ref.path] = Owner(label, NEUTRAL.get(role))
     return found
 
 
-def _owned(group: LayerWeights, layer: Optional[Layer]) -> Iterator[Tuple[str, Optional[Layer], Sequence[WeightRef]]]:
+def _owned(
+    group: LayerWeights, layer: Optional[Layer], path: Tuple[str, ...], by_path: Mapping[Tuple[str, ...], LayerWeights]
+) -> Iterator[Tuple[str, Optional[Layer], Sequence[WeightRef]]]:
     """(path of names, layer, its weights) for each layer without layers of its own."""
     if layer is None or layer.submodel is None:
-        yield group.layer, layer, group.weights
+        yield "/".join(path), layer, group.weights
         return
+    known = [by_path.get(path + (inner.name,)) for inner in layer.submodel.layers]
+    parts = tuple(part for part in known if part is not None)
     try:
-        parts = split(layer.submodel, group.weights, same_save=True)  # as the clean file will be
+        if len(parts) < len(known):
+            parts = split(layer.submodel, group.weights, same_save=True)  # as the clean file will be
     except WeightsError:  # nobody can tell: nothing is said of them, and nothing done to them
-        yield group.layer, layer, group.weights
+        yield "/".join(path), layer, group.weights
         return
     for part in parts:
-        for label, owner, refs in _owned(part, layer.submodel.layer(part.layer)):
-            yield f"{group.layer}/{label}", owner, refs
+        yield from _owned(part, layer.submodel.layer(part.layer), path + (part.layer,), by_path)
 
 
 def _roles(layer: Optional[Layer], refs: Sequence[WeightRef]) -> List[str]:

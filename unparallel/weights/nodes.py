@@ -139,7 +139,7 @@ class Fit:
         role, prefix = role_and_prefix(ref.name)
         if role and role != slot.role:
             self.why = f"its name says {role}"
-        elif not self._same_shape(slot, ref.shape):
+        elif not self.has_shape(slot, ref.shape):
             self.why = f"its shape is {ref.shape}"
         elif role and self.prefixes.setdefault(slot.part, prefix) != prefix:
             self.why = f"its layer's other weights are named {self.prefixes[slot.part]}/..."
@@ -147,7 +147,8 @@ class Fit:
             return True
         return False
 
-    def _same_shape(self, slot: Slot, shape: tuple[int, ...]) -> bool:
+    def has_shape(self, slot: Slot, shape: tuple[int, ...]) -> bool:
+        """Whether a slot can have that shape, the lengths known of the layer's other weights respected."""
         if slot.shape is None:
             return True
         if len(slot.shape) != len(shape):
@@ -168,6 +169,17 @@ class Fit:
         dims = [self.lengths.get((slot.part, dim), "?") if isinstance(dim, str) else dim for dim in slot.shape]
         texts = ["?" if dim is None else str(dim) for dim in dims]
         return "{} of shape ({})".format(slot.role, ", ".join(texts) + ("," if len(texts) == 1 else ""))
+
+
+def shape_misfit(slots: Sequence[Slot], refs: Sequence[WeightRef]) -> str:
+    """What is wrong with weights that are known to be one layer's, their names aside; "" if nothing is."""
+    if len(slots) != len(refs):
+        return f"has {len(slots)} weights, the file has {len(refs)} for it"
+    fit = Fit()
+    for slot, ref in zip(slots, refs):
+        if not fit.has_shape(slot, ref.shape):
+            return f"needs {fit.needs(slot)}, the file has {ref.name} {ref.shape}"
+    return ""
 
 
 # -- the list as the flags say it -------------------------------------------------------------------------
