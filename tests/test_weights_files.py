@@ -1,6 +1,8 @@
 """Weights files of a wrapper: with an architecture, and with nothing but names."""
 
 import json
+import os
+import threading
 
 import h5py
 import numpy as np
@@ -209,3 +211,14 @@ def test_a_file_without_any_weights_needs_its_architecture(tmp_path):
 def test_an_architecture_is_an_error_where_it_cannot_be_read(tmp_path, weights_file):
     with pytest.raises(FileError):
         unparallel.convert(weights_file, tmp_path / "made.h5", architecture=tmp_path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+def test_json_from_a_pipe(tmp_path, template, weights_file):
+    pipe = str(tmp_path / "pipe")
+    os.mkfifo(pipe)
+    text = json.dumps(tiny.parallel(template, 2).config())
+    writer = threading.Thread(target=(tmp_path / "pipe").write_text, args=(text,))
+    writer.start()
+    assert unparallel.convert(weights_file, tmp_path / "clean.h5", architecture=pipe).template == template.name
+    writer.join()

@@ -7,7 +7,7 @@ from typing import Any, Dict
 
 from . import hdf5, keras_config
 from .errors import FileError, about, unreadable
-from .model import WEIGHT_NAMES, ModelFile
+from .model import WEIGHT_NAMES, Json, ModelFile
 from .options import Architecture, ConvertOptions, path_text
 from .reader import read
 
@@ -17,7 +17,7 @@ def with_architecture(options: ConvertOptions) -> ConvertOptions:
     return replace(options, architecture=load_architecture(options.architecture))
 
 
-def load_architecture(architecture: Architecture) -> Any:
+def load_architecture(architecture: Architecture) -> Json:
     """The config of a JSON file, of a full HDF5 file, of a JSON text, or as it was given."""
     if architecture is None or isinstance(architecture, dict):
         return architecture
@@ -25,20 +25,25 @@ def load_architecture(architecture: Architecture) -> Any:
         return keras_config.parse_json(architecture, "the architecture")
     path = path_text(architecture)
     with about(path):
-        if _is_hdf5(path):
-            with hdf5.open_source(path) as opened:
-                model = read(opened)
-            if model.topology is None:
-                raise FileError("weights only, no architecture in it", "give a JSON file or a full model file")
-            return _with_version(model)
         try:
+            # once, since it may be a pipe
             with open(path, "rb") as handle:
                 data = handle.read(MOST_BYTES + 1)
         except OSError as error:
             raise unreadable(error) from error
+        if data.startswith(hdf5.SIGNATURE):
+            return _of_model_file(path)
         if len(data) > MOST_BYTES:
             raise FileError("too long for an architecture", TO_JSON)
         return _parsed(_text(data))
+
+
+def _of_model_file(path: str) -> Json:
+    with hdf5.open_source(path) as opened:
+        model = read(opened)
+    if model.topology is None:
+        raise FileError("weights only, no architecture in it", "give a JSON file or a full model file")
+    return _with_version(model)
 
 
 TO_JSON = "give the text that to_json() returns"
@@ -55,7 +60,7 @@ def _text(data: bytes) -> str:
         raise FileError("neither JSON nor HDF5", TO_JSON) from error
 
 
-def _parsed(text: str) -> Any:
+def _parsed(text: str) -> Json:
     """The config in a text; what else people have at hand is named, with the way to JSON."""
     if re.match(r"\s*(backend|class_name|config|keras_version) *:", text):
         raise FileError(
@@ -82,11 +87,3 @@ def _with_version(model: ModelFile) -> Dict[str, Any]:
     names = [[ref.name for ref in group.weights] for group in model.weights if group.weights]
     given = {name: value for name, value in facts.items() if value is not None}
     return {**model.topology.config, **given, WEIGHT_NAMES: names}
-
-
-def _is_hdf5(path: str) -> bool:
-    try:
-        with open(path, "rb") as handle:
-            return handle.read(8) == hdf5.SIGNATURE
-    except OSError as error:
-        raise unreadable(error) from error

@@ -203,15 +203,15 @@ def _is_template_alone(cleaned: Cleaned) -> bool:
     return all(len(origin) > 1 for origin in cleaned.origins.values())
 
 
-def not_parallel(cleaned: Cleaned) -> NotParallelError:
-    """The refusal for a model without a provable wrapper."""
+def not_parallel(cleaned: Cleaned, subject: str = "") -> NotParallelError:
+    """The refusal for a model without a provable wrapper; `subject` ("'x' is ") says which where no file does."""
     if not cleaned.near:
-        return AlreadySingleError("a single model already: there is nothing to undo", "use the file as it is")
+        return AlreadySingleError(f"{subject}a single model already: there is nothing to undo", "use it as it is")
     nearest = cleaned.near[0]
     hint = "the model stays as it is: cutting it would change what it computes"
     if nearest.trust:
-        hint = "if you know that these layers only cut the batch, say --trust-slices"
-    return NotParallelError(f"not a data-parallel model: {nearest.reason}", hint)
+        hint = "if you know that these layers only cut the batch, --trust-slices (trust_slices=True) accepts them"
+    return NotParallelError(f"{subject}not a data-parallel model: {nearest.reason}", hint)
 
 
 def output_names(topology: Topology, cleaned: Cleaned, keras_version: Optional[str] = None) -> Dict[str, str]:

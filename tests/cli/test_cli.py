@@ -38,7 +38,7 @@ def test_a_single_model_is_exit_3(tmp_path, capsys):
     assert said.out == ""
     assert said.err.splitlines() == [
         "unparallel: {}: a single model already: there is nothing to undo".format(fixture("k224-plain", "model.h5")),
-        "hint: use the file as it is",
+        "hint: use it as it is",
     ]
     assert not os.path.exists(target)
 

@@ -210,3 +210,15 @@ def test_a_type_that_only_looks_like_one_of_numpys_is_no_weight(path):
         with pytest.raises(HostileFileError, match="holds no numbers"):
             source.array("/odd")
         assert [path for path, array in source.arrays.items() if array.problem] == ["/odd"]
+
+
+@pytest.mark.parametrize("version", [1, 2, 4, 255])
+def test_a_damaged_superblock_is_no_lock(path, version):
+    with h5py.File(path, "w") as handle:
+        handle["a"] = np.zeros(3)
+    with open(path, "r+b") as file:
+        file.seek(8)
+        file.write(bytes([version]))
+    with pytest.raises(FileError, match="damaged HDF5") as caught:
+        opened(path)
+    assert "lock" not in caught.value.hint

@@ -2,11 +2,14 @@
 
 import base64
 import marshal
+import os
 import types
 
+import h5py
+import numpy as np
 import pytest
 
-from unparallel.errors import AlreadySingleError, FileError, NotParallelError, UnparallelError
+from unparallel.errors import AlreadySingleError, FileError, NotParallelError, UnparallelError, WriteError
 from unparallel.live.checkpoint import TemplateCheckpoint, load_template, save_template
 from unparallel.live.template import extract_template
 from unparallel.live.topology import LiveGraph, _captured, _saved_function, flat, keras_classes, map_structure
@@ -229,6 +232,27 @@ def test_targets_that_cannot_be(tmp_path, name, options, message):
         save_template(parallel(template()), tmp_path / name, **options)
     assert caught.value.hint
     assert (tmp_path / "there.h5").read_text() == "kept"
+
+
+def test_a_full_disk_while_keras_writes(tmp_path):
+    """h5py says it in its own words, of whatever kind."""
+    resource = pytest.importorskip("resource")
+
+    def write(self, path, include_optimizer):
+        with h5py.File(path, "w") as handle:
+            handle["kernel"] = np.zeros(2**18)
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    Model.save = write
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2**18, hard))
+        with pytest.raises(WriteError) as caught:
+            save_template(parallel(template()), tmp_path / "full.h5", optimizer=False)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        del Model.save
+    assert str(caught.value) == f"{tmp_path / 'full.h5'}: cannot write: File too large"
+    assert os.listdir(str(tmp_path)) == []
 
 
 def test_a_save_that_fails_leaves_the_old_file(tmp_path):

@@ -8,7 +8,7 @@ external links, external storage, virtual datasets, filters that come from plug-
 that are not plain numbers, shapes that the file has no bytes for, groups nested without end.
 """
 
-from .opening import SIGNATURE, library_versions, open_source, root_names
+from .opening import SIGNATURE, is_hdf5, library_versions, open_source, root_names
 from .source import ATTRIBUTE_LIMIT, BLOCK, LONGEST_ATTRIBUTE, Source, as_text
 from .target import Target, new_file, set_texts, writing
 
@@ -20,6 +20,7 @@ __all__ = [
     "Source",
     "Target",
     "as_text",
+    "is_hdf5",
     "library_versions",
     "new_file",
     "open_source",

@@ -154,6 +154,18 @@ def _what_else(path: str, head: bytes) -> Tuple[str, str]:
     return "not an HDF5 file", "only .h5 files that Keras saved can be read"
 
 
+def is_hdf5(path: str) -> bool:
+    """Whether a file begins as HDF5 files do.
+
+    Raises
+    ------
+    OSError
+        It cannot be read.
+    """
+    with open(path, "rb") as handle:
+        return handle.read(len(SIGNATURE)) == SIGNATURE
+
+
 def root_names(path: str) -> List[str]:
     """Names of the root's attributes and members: enough to tell whether a file is one of Keras.
 

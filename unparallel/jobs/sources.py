@@ -15,7 +15,7 @@ from typing import Dict, Iterable, Iterator, List, NamedTuple, Sequence, Set
 from .. import tensorflow
 from ..atomic import PARTIAL_SUFFIX
 from ..errors import FileError, UnparallelError, unreadable
-from ..hdf5 import SIGNATURE
+from ..hdf5 import is_hdf5
 from ..options import StrPath, absolute_path
 from . import remote
 
@@ -192,8 +192,7 @@ def _may_be_hdf5(path: str) -> bool:
     try:
         if not os.path.isfile(path):  # a pipe would block
             return False
-        with open(path, "rb") as handle:
-            return handle.read(8) == SIGNATURE
+        return is_hdf5(path)
     except OSError:
         return False
 

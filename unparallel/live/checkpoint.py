@@ -163,7 +163,7 @@ def _identities(model: Any) -> List[int]:
 
 def _renamed(partial: str, template: Template) -> Dict[str, str]:
     """`training_config` by the template's output names, where it is to change."""
-    if not _is_hdf5(partial):
+    if not hdf5.is_hdf5(partial):
         odd = [old for old, new in template.outputs.items() if old != new]
         if odd:
             message = f"settings by output say {odd[0]!r} still: load it with compile=False, or save it as .h5"
@@ -179,11 +179,6 @@ def _renamed(partial: str, template: Template) -> Dict[str, str]:
         message = "{} left out: outputs of one name cannot have different ones".format(" and ".join(lost))
         warnings.warn(UnparallelWarning(message), stacklevel=4)
     return {} if changed == settings else {"training_config": json.dumps(changed)}
-
-
-def _is_hdf5(path: str) -> bool:
-    with open(path, "rb") as handle:
-        return handle.read(len(hdf5.SIGNATURE)) == hdf5.SIGNATURE
 
 
 # -- the callback -----------------------------------------------------------------------------------------

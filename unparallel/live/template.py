@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any, Dict, List, Tuple
 
 from .. import match
-from ..errors import AlreadySingleError, NotParallelError, UnparallelError
+from ..errors import UnparallelError
 from ..extract import Cleaned, clean
 from ..graph import call_graph, call_of, in_order
 from ..model import Layer, TensorKey, Topology
-from ..plan import output_names
+from ..plan import not_parallel, output_names
 from ..slices import Context
 from .topology import LiveGraph, check_model, class_name, flat, is_network, keras_classes, keras_module, live_object
 
@@ -90,7 +90,7 @@ def find_template(parallel_model: Any, trust_slices: bool = False) -> Template:
 
     cleaned = clean(topology, find)
     if not cleaned.matches:
-        raise _not_parallel(cleaned, topology.name)
+        raise not_parallel(cleaned, f"{topology.name!r} is ")
     own = graph.model_of(cleaned.topology)
     model = own if own is not None else _built(graph, parallel_model, cleaned.topology)
     return Template(model, _output_names(parallel_model, model, cleaned, topology), own is not None)
@@ -102,17 +102,6 @@ def _output_names(parallel_model: Any, model: Any, cleaned: Cleaned, topology: T
     if isinstance(old, list) and isinstance(new, list) and len(old) == len(cleaned.outputs):
         return {name: new[place] for name, place in zip(old, cleaned.outputs)}
     return output_names(topology, cleaned)
-
-
-def _not_parallel(cleaned: Cleaned, name: str) -> NotParallelError:
-    """The refusal for a live model without a provable wrapper."""
-    if not cleaned.near:
-        return AlreadySingleError(f"{name!r} is a single model already: no wrapper is in it", "use it as it is")
-    nearest = cleaned.near[0]
-    hint = "use the model as it is: to cut it would change what it computes"
-    if nearest.trust:
-        hint = "if you know that these layers only cut the batch, pass trust_slices=True"
-    return NotParallelError(f"{name!r} is not a data-parallel model: {nearest.reason}", hint)
 
 
 # -- a new model over the same layers ---------------------------------------------------------------------
