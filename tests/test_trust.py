@@ -268,9 +268,9 @@ def filter_from_a_plug_in(handle, tmp_path):
 FOREIGN = [
     (external_storage, "/model_weights/net/first/kernel:0 has external storage"),
     (virtual, "/model_weights/net/first/kernel:0 is a virtual dataset"),
-    (external_link, "/model_weights/net/first/kernel:0 is a link of the external kind"),
-    (soft_link_in_optimizer, "/optimizer_weights/more is a link of the soft kind"),
-    (soft_link_for_a_layer, "/model_weights/net is a link of the soft kind"),
+    (external_link, "/model_weights/net/first/kernel:0 is an external link"),
+    (soft_link_in_optimizer, "/optimizer_weights/more is a soft link"),
+    (soft_link_for_a_layer, "/model_weights/net is a soft link"),
     (reference_attribute, "'who' of /optimizer_weights holds references"),
     (region_attribute, "'who' of /model_weights/net/first/kernel:0 holds references"),
     (sequence_attribute, "'bytes' of /model_weights holds references or a type of its own"),

@@ -144,7 +144,7 @@ class AtomicFile:
         folder = os.path.dirname(self._path)
         if not os.path.isdir(folder):
             return MissingFolderError(
-                f"cannot write: there is no folder {folder}", "make the folder first", self.target
+                f"cannot write: folder {folder} does not exist", "make the folder first", self.target
             )
         if number in (errno.EACCES, errno.EPERM):
             return WriteDeniedError(f"cannot write: no permission in {folder}", "choose another folder", self.target)

@@ -1,4 +1,4 @@
-"""The immutable values that travel between the rooms, and small pure helpers.
+"""The immutable values that travel between the modules, and small pure helpers.
 
 A file that is read and a model that is extracted are the same type, `ModelFile`, so that each step
 can be tested alone.  Nothing here knows HDF5, JSON text, networkx or numpy.  JSON values (dict, list,

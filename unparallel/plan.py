@@ -338,7 +338,9 @@ def _warnings(cleaned: Cleaned, lost: List[str]) -> List[str]:
     for placed in cleaned.matches:
         trusted = [piece.tensor.layer for piece in placed.match.slices if piece.proof == "trusted"]
         if trusted:
-            warnings.append(f"layer {trusted[0]!r} was taken for a slice on your word: its code is not known")
+            warnings.append(
+                f"layer {trusted[0]!r} accepted as a slice because of --trust-slices; its code could not be analysed"
+            )
     if lost:
         text = " and ".join(lost)
         warnings.append(

@@ -99,7 +99,7 @@ def _weights_file(source: Source) -> ModelFile:
 
 
 def unknown_objects(source: Source, model: ModelFile) -> Tuple[str, ...]:
-    """What lies at the root of a file and is not Keras' own: it is no part of the model."""
+    """What lies at the root of a file and was not written by Keras: it is not part of the model."""
     if model.form == "model":
         ours = {MODEL_WEIGHTS, OPTIMIZER_WEIGHTS}
     else:
@@ -185,7 +185,7 @@ def _joined(base: str, name: str) -> str:
     """A path below `base`; a name that would lead elsewhere is refused."""
     parts = name.split("/")
     if not all(parts) or "." in parts or ".." in parts or "\0" in name:
-        raise WeightsError(f"{name!r} is no name for a layer or a weight", "do not trust this file")
+        raise WeightsError(f"{name!r} cannot be the name of a layer or a weight", "do not trust this file")
     return f"{base}/{name}"
 
 

@@ -12,7 +12,7 @@ from .hdf5 import Source, library_versions, open_source
 from .model import LayerWeights, ModelFile, Optimizer
 from .plan import Plan
 from .reader import OPTIMIZER_WEIGHTS, read
-from .weights.health import HealthCheck, mended
+from .weights.health import HealthCheck, with_neutral
 
 RETRY = "please report this, with what `unparallel --version` prints, and HDF5 {}".format(library_versions()["hdf5"])
 
@@ -147,6 +147,6 @@ def _compare_bytes(
         if see is not None and block is not None:
             see(block, code)
         if neutral is not None and block is not None:
-            block = mended(block, code, neutral)
+            block = with_neutral(block, code, neutral)
         if block != copied:
             raise VerificationError(f"{places[0]} was not copied faithfully", RETRY)

@@ -49,7 +49,7 @@ def write(model: ModelFile, target: Target, repairs: Optional[Mapping[str, float
             place = f"{path}/{ref.name}"
             target.copy(ref.path, place)
             if repairs and ref.path in repairs:
-                target.mend(place, repairs[ref.path])
+                target.replace_non_finite(place, repairs[ref.path])
     if model.form == "model" and model.optimizer is not None:
         _write_optimizer(model.optimizer, model.fixed_names, target)
 

@@ -257,7 +257,7 @@ def test_patterns_and_lists_of_urls(tmp_path, bucket):
 
 
 def test_a_url_as_target_keeps_the_layout(tmp_path):
-    found = [sources.Found("/a/b.h5", "x/b.h5")]
+    found = [sources.SourceFile("/a/b.h5", "x/b.h5")]
     assert sources.targets(found, "s3://bucket/clean/") == ["s3://bucket/clean/x/b.h5"]
 
 

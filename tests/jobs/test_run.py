@@ -12,7 +12,7 @@ import time
 import pytest
 
 import unparallel
-from unparallel import atomic
+from unparallel import atomic, hdf5
 from unparallel.cli import main
 from unparallel.errors import FileError
 from unparallel.jobs import run, sources
@@ -140,7 +140,7 @@ def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("runs/a/m.h5", "runs/b/m.h5", "old/a/m.h5", "old/n.hdf5", "runs/model"):
         os.makedirs(os.path.dirname(name), exist_ok=True)
-        (tmp_path / name).write_bytes(sources.SIGNATURE)
+        (tmp_path / name).write_bytes(hdf5.SIGNATURE)
     (tmp_path / "runs" / "notes.txt").write_text("no")
     return tmp_path
 
@@ -183,13 +183,13 @@ def test_a_list_keeps_paths_as_they_stand(here):
 
 def test_the_target_inside_a_source_is_not_searched(here):
     (here / "runs" / "clean").mkdir()
-    (here / "runs" / "clean" / "x.h5").write_bytes(sources.SIGNATURE)
+    (here / "runs" / "clean" / "x.h5").write_bytes(hdf5.SIGNATURE)
     assert "runs/clean/x.h5" not in places("runs", target="runs/clean")
     assert "runs/clean/x.h5" in places("runs", target="clean")
 
 
 def test_no_layout_leads_out_of_the_target():
-    found = [sources.Found("s3://x/../../e.h5", "../../e.h5"), sources.Found("s3://x//y.h5", "/y.h5")]
+    found = [sources.SourceFile("s3://x/../../e.h5", "../../e.h5"), sources.SourceFile("s3://x//y.h5", "/y.h5")]
     assert sources.targets(found, "/clean") == ["/clean/_/_/e.h5", "/clean/y.h5"]
 
 
@@ -200,7 +200,7 @@ def test_what_is_not_there_is_an_outcome(here):
     reasons = {os.path.basename(outcome.source): outcome.reason for outcome in outcomes}
     assert reasons["nix.h5"] == "No such file or directory"
     assert reasons["n*x"] == "no file matches this pattern"
-    assert reasons["nothing"] == "there is no Keras model in this folder"
+    assert reasons["nothing"] == "no Keras model in this folder"
 
 
 def test_lists_come_from_files_and_from_find(tmp_path):
@@ -508,7 +508,7 @@ def test_the_command_prints_lines_a_table_and_what_needs_a_person(tmp_path, caps
         ["converted", "1"], ["single", "1"], ["skipped", "0"], ["refused", "0"], ["failed", "1"],
     ]  # fmt: skip
     assert out[9:] == [
-        "these need a person:",
+        "needs attention:",
         "failed    runs/c.h5: the file is truncated",
         "          hint: copy it again: its end is missing",
     ]
@@ -554,8 +554,8 @@ def test_a_list_on_standard_input(tmp_path):
         (["a.h5", "--report", "r.json"], "-o FOLDER"),
         (["a.h5", "-o", "x", "--jobs", "0"], "must be 1 or more"),
         (["a.h5", "-o", "x", "--timeout", "-1"], "must be more than 0"),
-        (["a.h5", "-o", "x", "--memory", "4X"], "no size"),
-        (["a.h5", "-o", "x", "--memory", ""], "no size"),
+        (["a.h5", "-o", "x", "--memory", "4X"], "not a size"),
+        (["a.h5", "-o", "x", "--memory", ""], "not a size"),
     ],
 )
 def test_usage_errors_are_exit_2(words, message, capsys):

@@ -122,7 +122,7 @@ def test_a_kill_from_outside_is_told_apart():
     assert "out of memory?" in caught.value.hint
 
 
-def test_an_exit_is_told_with_the_last_words():
+def test_an_exit_is_told_with_the_last_stderr_line():
     with pytest.raises(WorkerError, match=r"exit code 7 \(the last words\)"):
         worker.isolated(leave, 7)
 

@@ -1,4 +1,4 @@
-"""Weights that hold NaN or Inf: found, named, explained, refused or mended, and otherwise left as they are."""
+"""Weights that hold NaN or Inf: found, named, explained, refused or with_neutral, and otherwise left as they are."""
 
 import json
 import os
@@ -131,13 +131,13 @@ class TestReset:
     def test_all_else_is_verified(self, tmp_path, source, monkeypatch):
         from unparallel import hdf5
 
-        real = hdf5.Target.mend
+        real = hdf5.Target.replace_non_finite
 
         def spoiled(self, path, neutral):
             real(self, path, neutral)
             self.handle[path][1] += 1
 
-        monkeypatch.setattr(hdf5.Target, "mend", spoiled)
+        monkeypatch.setattr(hdf5.Target, "replace_non_finite", spoiled)
         with pytest.raises(unparallel.UnparallelError, match="was not copied faithfully"):
             unparallel.convert(source, tmp_path / "clean.h5", reset_batchnorm=True)
         assert os.listdir(str(tmp_path)) == ["parallel.h5"]

@@ -32,7 +32,10 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "sources", metavar="SOURCE", nargs="*", help="the .h5 file of a parallel model, or of its weights; or many"
+        "sources",
+        metavar="SOURCE",
+        nargs="*",
+        help="one or more .h5 files (model or weights), folders, patterns or URLs",
     )
     parser.add_argument("-o", "--output", metavar="TARGET", help="the file to write; the folder for many")
     for item in fields(ConvertOptions):

@@ -107,7 +107,7 @@ def _bytes(text: str) -> int:
     except (ValueError, KeyError):
         size = 0.0
     if size < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no size; 500M and 4G are")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size, such as 500M or 4G")
     return int(size)
 
 

@@ -54,7 +54,7 @@ def checked_array(path: str, dataset: Any, stored: int, file_size: int) -> Array
     for code in filters:
         if code not in chunks.FILTERS:
             raise HostileFileError(
-                "{} needs HDF5 filter {}, which is none of {}".format(path, code, ", ".join(chunks.FILTERS.values())),
+                "{} needs HDF5 filter {}; supported are {}".format(path, code, ", ".join(chunks.FILTERS.values())),
                 "rewrite the file with h5repack where that filter is installed",
             )
     kind = dataset.get_type()

@@ -7,6 +7,9 @@ each is walked through, and the places that refer to large texts are counted.  I
 
 from typing import BinaryIO, Dict, Iterable, Iterator, List, NamedTuple, Tuple
 
+from ..errors import FileError, HostileFileError
+from .errors import HOSTILE
+
 # Of a collection of texts (the global heap), and of the names of one group (a local heap).
 SIGNATURE = b"GCOL\x01\0\0\0"
 LOCAL = b"HEAP\0\0\0\0"
@@ -21,6 +24,8 @@ OBJECT_HEAD = 16
 # HDF5 makes collections of 4 KiB, and larger ones for single texts that are.
 LARGE = 2**16
 MOST_LARGE = 1000
+# Bytes of large texts, each as often as something refers to it: twice the longest attribute that is read.
+MOST_TEXT = 64 * 2**20
 BLOCK = 2**20
 
 
@@ -40,6 +45,29 @@ class Heap(NamedTuple):
     problem: str
     large: Dict[int, int]
     regions: List[Tuple[int, int]]
+
+
+class HeapGuard:
+    """Refuses, once, heaps that HDF5 would go round in without end, or that hold too much."""
+
+    def __init__(self, path: str, file_size: int, base: int) -> None:
+        self._path = path
+        self._file_size = file_size
+        self._base = base
+        self._checked = False
+
+    def check(self, arrays: Iterable[Tuple[int, int]]) -> None:
+        """Look through all of the file but what is in these arrays (offset, size)."""
+        if self._checked:
+            return
+        self._checked = True
+        with open(self._path, "rb") as file:
+            heap = look_at(file, self._file_size, arrays, self._base)
+            if heap.problem:
+                raise FileError(f"damaged HDF5: {heap.problem}", "get a fresh copy of the file")
+            size = size_of_large_texts(file, heap) if heap.large else 0
+        if size > MOST_TEXT:
+            raise HostileFileError(f"attributes hold texts of {size} bytes", HOSTILE)
 
 
 def look_at(file: BinaryIO, size: int, arrays: Iterable[Tuple[int, int]], base: int) -> Heap:

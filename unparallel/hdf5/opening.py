@@ -118,7 +118,7 @@ def _opening_error(error: BaseException) -> FileError:
 
 
 def _check_signature(path: str) -> None:
-    """Say what a file is that is no HDF5 file."""
+    """Say what a file without the signature of HDF5 is."""
     if os.path.isdir(path):
         raise NotKerasError("a folder without a SavedModel or checkpoint in it", "name the .h5 file")
     if not os.path.isfile(path):  # opening a pipe would wait for whoever writes to it
@@ -174,7 +174,7 @@ def root_names(path: str) -> List[str]:
     Raises
     ------
     NotKerasError
-        It is no HDF5 file, or a pipe or a device, which to open could wait for ever.
+        It is not an HDF5 file, or a pipe or a device, which to open could wait for ever.
     """
     _check_signature(path)
     handle = _open_for_reading(path)

@@ -1,16 +1,17 @@
 """An HDF5 file open for reading: attributes, arrays, and their bytes in blocks."""
 
 import os
-from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
+from typing import Any, Iterator, List, Optional, Set, Tuple
 
 import h5py
 import numpy as np
 
-from ..arrays import STORED_BLOCK, Array, ArraySource
+from ..arrays import STORED_BLOCK, ArraySource
 from ..errors import FileError, HostileFileError, NotKerasError
 from . import chunks, heaps
-from .checks import check_attributes, checked_array, link_name
+from .checks import link_name
 from .errors import HOSTILE, reading
+from .survey import MOST_OBJECTS, survey
 
 # Keras splits list attributes above this many bytes, since an object header holds 64 KiB at most.
 ATTRIBUTE_LIMIT = 64512
@@ -20,10 +21,6 @@ LONGEST_ATTRIBUTE = 32 * 2**20
 MOST_VARIABLE_TEXTS = 4096
 # Up to here, a file's heaps are looked for in all of it, before HDF5 touches it.
 SMALL_FILE = 64 * 2**20
-MOST_OBJECTS = 300_000
-# HDF5 follows groups in groups by recursion: some thousand levels end the process.
-DEEPEST_GROUP = 64
-MOST_PATH_BYTES = 48 * 2**20
 BLOCK = 2**20
 # Bytes of an open file's structure that HDF5 keeps in memory, and the most where a single piece is larger.
 STRUCTURE_CACHE = 2**20
@@ -46,67 +43,18 @@ class Source(ArraySource):
     def __init__(self, path: str, handle: Any) -> None:
         self.path = path
         self.handle = handle
-        self.arrays: Dict[str, Array] = {}
-        self.groups: Dict[str, None] = {"/": None}
-        self._path_bytes = 0
-        self._stored_bytes = 0
         self._unpacked: Set[str] = set()
-        self._heap: Optional[heaps.Heap] = None
         # the file that HDF5 itself has open, where the system can read at a place of it
         plain = handle.driver == "sec2" and hasattr(os, "pread")
         self._number: Optional[int] = handle.id.get_vfd_handle() if plain else None
         with reading():
             self._file_size = os.path.getsize(path)
+            self._heaps = heaps.HeapGuard(path, self._file_size, handle.userblock_size)
             if self._file_size <= SMALL_FILE:
-                self._look_at_heaps([])
-            check_attributes("/", h5py.h5g.open(handle.id, b"/"))
-            self._survey()
-
-    def _survey(self) -> None:
-        """Record every group and dataset; refuse what could bring in foreign bytes."""
-        root = self.handle.id
-
-        def visit(name: bytes, info: Any) -> Optional[BaseException]:
-            # no exception must pass through HDF5's C code, a signal's neither: what is returned ends the visit
-            try:
-                self._look_at("/" + link_name(name), info.type, root, name)
-            except BaseException as error:  # noqa: BLE001
-                return error
-            return None
-
-        problem = root.links.visit(visit, info=True)
-        if problem is not None:
-            raise problem
-
-    def _look_at(self, path: str, link: int, root: Any, name: bytes) -> None:
-        self._path_bytes += len(path)
-        if len(self.groups) + len(self.arrays) > MOST_OBJECTS or self._path_bytes > MOST_PATH_BYTES:
-            raise HostileFileError(
-                f"more than {MOST_OBJECTS} objects, or {MOST_PATH_BYTES} bytes of names", "this is no Keras file"
-            )
-        if path.count("/") > DEEPEST_GROUP:
-            raise HostileFileError(f"groups nested more than {DEEPEST_GROUP} deep", "this is no Keras file")
-        if link != h5py.h5l.TYPE_HARD:
-            kind = {h5py.h5l.TYPE_SOFT: "soft", h5py.h5l.TYPE_EXTERNAL: "external"}.get(link, "user-defined")
-            raise HostileFileError(f"{path} is a link of the {kind} kind", HOSTILE)
-        if path in self.groups or path in self.arrays:
-            raise HostileFileError(f"two objects are named {path}", HOSTILE)
-        item = h5py.h5o.open(root, name)
-        check_attributes(path, item)
-        self._record(path, item)
-
-    def _record(self, path: str, item: Any) -> None:
-        if isinstance(item, h5py.h5g.GroupID):
-            self.groups[path] = None
-        elif isinstance(item, h5py.h5d.DatasetID):
-            # an object that has several names, and objects that share bytes, count each time: they are copied each time
-            stored = item.get_storage_size()
-            self._stored_bytes += stored
-            self.arrays[path] = checked_array(path, item, stored, self._file_size)
-            if self._stored_bytes > self._file_size:
-                raise HostileFileError(f"{path} and those before claim more bytes than the file has", HOSTILE)
-        else:
-            raise HostileFileError(f"{path} is a named datatype", HOSTILE)
+                self._heaps.check([])
+            contents = survey(handle, self._file_size)
+        self.arrays = contents.arrays
+        self.groups = contents.groups
 
     def attribute_names(self, path: str) -> List[str]:
         """Names of the attributes of the object at `path`, sorted."""
@@ -135,7 +83,9 @@ class Source(ArraySource):
         if isinstance(value, np.ndarray) and value.size == 1:
             value = value.reshape(-1)[0]
         if not isinstance(value, (str, bytes)):
-            raise NotKerasError(f"attribute {name!r} of {path} is no text", "the file is damaged or no Keras file")
+            raise NotKerasError(
+                f"attribute {name!r} of {path} is not a text", "the file is damaged, or not a Keras file"
+            )
         try:
             return as_text(value)
         except UnicodeDecodeError as error:
@@ -164,7 +114,7 @@ class Source(ArraySource):
     def _list(self, path: str, name: str) -> List[str]:
         value = np.asarray(self._attribute(path, name))
         if value.ndim != 1 or (value.size and value.dtype.kind not in "SUO"):
-            raise NotKerasError(f"attribute {name!r} of {path} is no list of names", "the file is damaged")
+            raise NotKerasError(f"attribute {name!r} of {path} is not a list of names", "the file is damaged")
         try:
             return [as_text(item) for item in value]
         except UnicodeDecodeError as error:
@@ -195,19 +145,7 @@ class Source(ArraySource):
         """Refuse texts of variable length that HDF5 could hang on, or that take more memory than a config does."""
         if count > MOST_VARIABLE_TEXTS:
             raise HostileFileError(f"attribute {name!r} of {path} holds {count} texts", HOSTILE)
-        if self._heap is None:
-            arrays = self.arrays.values()
-            self._look_at_heaps([(array.offset, array.size) for array in arrays if array.offset is not None])
-
-    def _look_at_heaps(self, arrays: List[Tuple[int, int]]) -> None:
-        """Refuse heaps that HDF5 would go round in, or that hold too much; what is in the arrays is not looked at."""
-        with open(self.path, "rb") as file:
-            self._heap = heaps.look_at(file, self._file_size, arrays, self.handle.userblock_size)
-            if self._heap.problem:
-                raise FileError(f"damaged HDF5: {self._heap.problem}", "get a fresh copy of the file")
-            size = heaps.size_of_large_texts(file, self._heap) if self._heap.large else 0
-        if size > 2 * LONGEST_ATTRIBUTE:
-            raise HostileFileError(f"attributes hold texts of {size} bytes", HOSTILE)
+        self._heaps.check([(array.offset, array.size) for array in self.arrays.values() if array.offset is not None])
 
     def stored_size(self) -> int:
         """Bytes of the whole file, when it was opened."""
@@ -326,7 +264,7 @@ def limit_cache(handle: Any) -> None:
     """Take HDF5's cache back to its least; it grows again for large pieces, and for nothing else.
 
     By itself it takes up to 32 MiB, for what is looked at once.  All names in a group are one piece, which would be
-    read or written again with every name if it found no room.
+    read or written again with every name if they did not fit.
     """
     config = handle.id.get_mdc_config()
     config.set_initial_size = True

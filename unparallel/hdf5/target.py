@@ -122,7 +122,7 @@ class Target:
         stream.end(path)
         self._disk.check()
 
-    def mend(self, path: str, neutral: float) -> None:
+    def replace_non_finite(self, path: str, neutral: float) -> None:
         """Put `neutral` in place of what is not finite in a copied array, a block at a time."""
         dataset = self.handle[path]
         for part in parts_of(dataset) if dataset.shape else [()]:

@@ -22,7 +22,7 @@ CONVERTED, SINGLE, SKIPPED, REFUSED, FAILED = STATUSES = ("converted", "single",
 FORMAT = 1
 # The report is written again when that many seconds are over, and never takes more than a twentieth of the time.
 INTERVAL = 2.0
-SHARE = 20
+MAX_REPORT_SHARE = 1 / 20
 # What no file has the bytes of, and no run the seconds.
 LARGEST = 2**63
 # Characters of a report: about a million outcomes.
@@ -129,7 +129,7 @@ class Report:
     Raises
     ------
     FileError
-        `path` is there and is no report.
+        `path` exists and is not a report.
     """
 
     def __init__(self, path: Optional[str]) -> None:
@@ -188,7 +188,7 @@ class Report:
                 json.dump(self.to_json(), handle, indent=1)
             out.commit()
         end = time.monotonic()
-        self._next = end + max(INTERVAL, SHARE * (end - start))
+        self._next = end + max(INTERVAL, (end - start) / MAX_REPORT_SHARE)
 
 
 def _read(path: str) -> Dict[str, Outcome]:

@@ -39,7 +39,7 @@ from ..results import Conversion
 from . import remote, sources, worker
 from .job import TIMEOUT, Decision, Facts, Job, decide
 from .outcome import CONVERTED, FAILED, REFUSED, SINGLE, SKIPPED, Outcome, Report
-from .sources import Found
+from .sources import SourceFile
 
 
 @takes_options
@@ -217,7 +217,7 @@ class Batch:
             # a thread may have been about to begin with its next file
             while not all(future.done() for future in waiting):
                 worker.stop(self.run_name)
-                futures.wait(waiting, timeout=worker.LOOK)
+                futures.wait(waiting, timeout=worker.POLL_SECONDS)
             executor.shutdown()
 
     def _sweep(self) -> None:
@@ -275,7 +275,7 @@ def _make_folder(root: str) -> None:
         raise unreadable(error, "choose another folder").about(root) from error
 
 
-def _problem(found: Found) -> Outcome:
+def _problem(found: SourceFile) -> Outcome:
     return Outcome(FAILED, found.source, "", found.reason, found.hint)
 
 

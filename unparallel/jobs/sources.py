@@ -26,7 +26,7 @@ SUFFIXES = (".h5", ".hdf5", ".hdf")
 LONGEST_LIST = 2**28
 
 
-class Found(NamedTuple):
+class SourceFile(NamedTuple):
     """A source.
 
     Parameters
@@ -48,7 +48,7 @@ class Found(NamedTuple):
     hint: str = ""
 
 
-def find(sources: Iterable[StrPath], listed: Iterable[str], target: str) -> List[Found]:
+def find(sources: Iterable[StrPath], listed: Iterable[str], target: str) -> List[SourceFile]:
     """Every file that is to be converted, once, in a fixed order.
 
     Parameters
@@ -64,7 +64,7 @@ def find(sources: Iterable[StrPath], listed: Iterable[str], target: str) -> List
     named = [os.fspath(source) for source in sources]
     avoid = "" if remote.is_url(target) else absolute_path(target)
     folders = [name for name in named if not remote.is_url(name) and os.path.isdir(name)]
-    found: Dict[str, Found] = {}
+    found: Dict[str, SourceFile] = {}
     for name in named:
         # as `cp -r a b target` does: the folder's own name tells two folders apart
         prefix = os.path.basename(absolute_path(name)) if name in folders and len(folders) > 1 else ""
@@ -115,7 +115,7 @@ def _listed_folder(name: str) -> str:
     return os.path.splitdrive(folder)[1].replace(os.sep, "/").lstrip("/")
 
 
-def _expanded(name: str, prefix: str, avoid: str) -> Iterator[Found]:
+def _expanded(name: str, prefix: str, avoid: str) -> Iterator[SourceFile]:
     if remote.is_url(name):
         yield from _remote(name, prefix)
     elif os.path.isdir(name) and not tensorflow.is_saved_model(name):
@@ -126,31 +126,31 @@ def _expanded(name: str, prefix: str, avoid: str) -> Iterator[Found]:
         yield from _pattern(name, prefix, avoid)
 
 
-def _named(path: str, layout: str, named: bool = True) -> Found:
+def _named(path: str, layout: str, named: bool = True) -> SourceFile:
     """One source; of a checkpoint's files the prefix stands for all, and what comes of it is a .h5 file."""
     place = absolute_path(path)
     if os.path.isdir(place):
-        return Found(place, layout + ".h5", named)
+        return SourceFile(place, layout + ".h5", named)
     if place.endswith(".index") and not _may_be_hdf5(place):
         place, layout = place[: -len(".index")], layout[: -len(".index")]
     if os.path.isfile(place + ".index") and not _may_be_hdf5(place):
         layout += ".h5"
-    return Found(place, layout, named)
+    return SourceFile(place, layout, named)
 
 
-def _remote(url: str, prefix: str) -> Iterator[Found]:
+def _remote(url: str, prefix: str) -> Iterator[SourceFile]:
     try:
         files = remote.list_files(url, SUFFIXES)
     except UnparallelError as error:
-        yield Found(url, "", True, error.message, error.hint)
+        yield SourceFile(url, "", True, error.message, error.hint)
         return
     for source, layout in files:
-        yield Found(source, posixpath.join(prefix, layout), source == url)
+        yield SourceFile(source, posixpath.join(prefix, layout), source == url)
     if not files:
-        yield Found(url, "", True, "there is no Keras model", "check the URL")
+        yield SourceFile(url, "", True, "no Keras model there", "check the URL")
 
 
-def _folder(folder: str, prefix: str, avoid: str) -> Iterator[Found]:
+def _folder(folder: str, prefix: str, avoid: str) -> Iterator[SourceFile]:
     """The HDF5 files, checkpoints and SavedModels below a folder; links to folders are not followed."""
     root = absolute_path(folder)
     unreadable: List[OSError] = []
@@ -162,9 +162,9 @@ def _folder(folder: str, prefix: str, avoid: str) -> Iterator[Found]:
             layout = os.path.relpath(place, root).replace(os.sep, "/")
             yield _named(place, posixpath.join(prefix, layout), False)
     for error in unreadable:
-        yield Found(str(error.filename), "", True, os.strerror(error.errno or 0), "check the folder's permissions")
+        yield SourceFile(str(error.filename), "", True, os.strerror(error.errno or 0), "check the folder's permissions")
     if empty and not unreadable:
-        yield Found(root, "", True, "there is no Keras model in this folder", "check the path")
+        yield SourceFile(root, "", True, "no Keras model in this folder", "check the path")
 
 
 def _models_in(path: str, folders: List[str], names: List[str]) -> Iterator[str]:
@@ -197,7 +197,7 @@ def _may_be_hdf5(path: str) -> bool:
         return False
 
 
-def _pattern(pattern: str, prefix: str, avoid: str) -> Iterator[Found]:
+def _pattern(pattern: str, prefix: str, avoid: str) -> Iterator[SourceFile]:
     """The files that a pattern matches, each with the folders that the wildcards stand for."""
     base = os.path.dirname(re.split(r"[*?\[]", pattern, maxsplit=1)[0])
     matches = sorted(glob.glob(pattern, recursive=True))
@@ -210,13 +210,13 @@ def _pattern(pattern: str, prefix: str, avoid: str) -> Iterator[Found]:
         elif "**" not in pattern and absolute_path(match) != avoid:
             yield from _folder(match, layout, avoid)
     if not matches:
-        yield Found(pattern, "", True, "no file matches this pattern", "check the pattern; quote it for the shell")
+        yield SourceFile(pattern, "", True, "no file matches this pattern", "check the pattern; quote it for the shell")
 
 
 # -- targets
 
 
-def targets(found: Sequence[Found], target: str) -> List[str]:
+def targets(found: Sequence[SourceFile], target: str) -> List[str]:
     """Where each source's result goes; no two go to one place.  "" where there is nothing to convert.
 
     Sources that want one name get it below the folders in which they differ, then with eight digits of their path.

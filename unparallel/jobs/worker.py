@@ -4,10 +4,10 @@ Each thread that calls `isolated` keeps one warm worker process, so h5py is impo
 file.  It knows nothing of Keras and nothing of batches: a function and its argument go in, a value comes out, or a
 `WorkerError` that says how the process ended.
 
-Why none of the ready-made pools: `concurrent.futures` gives up the whole pool when one process dies, and has no
-time limit; pebble (from Python 3.10 on) and loky (from 3.9 on) do not run where this package runs, and watch no
-memory; and everything built on `multiprocessing` imports the caller's `__main__` again and cannot start inside
-dask's daemonic workers.  What is left to do here is little: a pair of pipes, and a guard that kills.
+Why not one of the ready-made pools: `concurrent.futures` gives up the whole pool when one process dies, and has no
+time limit; pebble (LGPL) and loky watch no memory; and everything built on `multiprocessing` imports the caller's
+`__main__` again and cannot start inside dask's daemonic workers.  What is left to do is little: two pipes, and a guard
+that kills.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ Given = TypeVar("Given")
 Result = TypeVar("Result")
 
 # Seconds between two looks of the guard at time and memory.
-LOOK = 0.05
+POLL_SECONDS = 0.05
 # A fresh process now and then, in case a library leaks.
 CALLS_PER_WORKER = 500
 # Starting means importing numpy and h5py, perhaps from a slow network file system.
@@ -132,12 +132,12 @@ class Worker:
         self.calls = 0
         self.run = ""
         self.verdict: Optional[Tuple[str, str]] = None
-        self._noise = tempfile.TemporaryFile()  # noqa: SIM115  it lives as long as the process
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  it lives as long as the process
         self._process = subprocess.Popen(
             [multiprocessing.spawn.get_executable(), "-c", BOOT],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=self._noise,
+            stderr=self._stderr,
             env=_environment(),
             cwd=_folder_to_stand_in(),
             # Ctrl-C and Ctrl-Z of a terminal go to the caller, who decides
@@ -147,7 +147,7 @@ class Worker:
         assert self._process.stdout is not None
         self._to, self._from = self._process.stdin, self._process.stdout
         # when the thread ends, or the interpreter
-        weakref.finalize(self, _end, self._process, self._noise, self.owner)
+        weakref.finalize(self, _close, self._process, self._stderr, self.owner)
         self._exchange((_import_path(), os.getpid(), module), LONGEST_START, None)
 
     @property
@@ -164,11 +164,11 @@ class Worker:
         with _lock:
             _busy.add(self)
         try:
-            good, value = self._exchange(task, timeout, memory)
+            succeeded, value = self._exchange(task, timeout, memory)
         finally:
             with _lock:
                 _busy.discard(self)
-        if not good:
+        if not succeeded:
             raise value
         return value
 
@@ -202,7 +202,7 @@ class Worker:
     def _guard(self, done: threading.Event, timeout: Optional[float], memory: Optional[int]) -> None:
         """Kill the process when it is over a limit."""
         start = time.monotonic()
-        while not done.wait(LOOK):
+        while not done.wait(POLL_SECONDS):
             if timeout is not None and time.monotonic() - start > timeout:
                 self.kill(f"took longer than {timeout:g} seconds", "--timeout SECONDS allows it more")
             elif memory is not None and _resident(self._process.pid) > memory:
@@ -214,11 +214,11 @@ class Worker:
             self._process.wait(10)
         self._process.kill()
         code = self._process.wait()
-        return WorkerError(*(self.verdict or _cause_of_death(code, self._last_words())))
+        return WorkerError(*(self.verdict or _cause_of_death(code, self._last_stderr_line())))
 
-    def _last_words(self) -> str:
-        self._noise.seek(max(0, self._noise.seek(0, os.SEEK_END) - 2000))
-        lines = self._noise.read().decode("utf-8", "replace").split("\n")
+    def _last_stderr_line(self) -> str:
+        self._stderr.seek(max(0, self._stderr.seek(0, os.SEEK_END) - 2000))
+        lines = self._stderr.read().decode("utf-8", "replace").split("\n")
         return next((line.strip() for line in reversed(lines) if line.strip()), "")[:300]
 
 
@@ -252,9 +252,9 @@ def _environment() -> Dict[str, str]:
     return environment
 
 
-def _end(process: "subprocess.Popen[bytes]", noise: IO[bytes], owner: int) -> None:
+def _close(process: "subprocess.Popen[bytes]", stderr: IO[bytes], owner: int) -> None:
     """Let an idle process go; a forked copy of the caller only lets go of its handles."""
-    for stream in (process.stdin, process.stdout, noise):
+    for stream in (process.stdin, process.stdout, stderr):
         with contextlib.suppress(OSError):
             assert stream is not None
             stream.close()
@@ -265,9 +265,9 @@ def _end(process: "subprocess.Popen[bytes]", noise: IO[bytes], owner: int) -> No
     process.wait()
 
 
-def _cause_of_death(code: int, words: str) -> Tuple[str, str]:
+def _cause_of_death(code: int, line: str) -> Tuple[str, str]:
     """(reason, hint) for a process that ended on its own."""
-    said = f" ({words})" if words else ""
+    said = f" ({line})" if line else ""
     if code >= 0:
         return f"its process ended with exit code {code}{said}", "please report this, with the file if you can"
     try:

@@ -1,4 +1,4 @@
-"""Weights that are quietly broken: whose they are, what broke them, and how to mend what can be mended.
+"""Weights that are quietly broken: whose they are, what broke them, and how to mend what can be with_neutral.
 
 When the last batch of an epoch has fewer rows than there are replicas, some replica gets none.  The mean of no
 rows is NaN, and it goes into BatchNormalization's moving statistics, which training does not read: the loss looks
@@ -173,7 +173,7 @@ def _normalizes(layer: Layer) -> bool:
     return layer.submodel is None and "BatchNorm" in (wrapped or layer.class_name)
 
 
-def mended(block: bytes, code: str, neutral: float) -> bytes:
+def with_neutral(block: bytes, code: str, neutral: float) -> bytes:
     """The block with `neutral` in place of what is not finite; every other bit as it was."""
     values = np.frombuffer(block, np.dtype(code))
     return np.where(np.isfinite(values), values, values.dtype.type(neutral)).astype(values.dtype).tobytes()
@@ -203,8 +203,8 @@ def reset_warning(reset: Sequence[NonFinite]) -> str:
     """What a user should know of statistics that were replaced."""
     where = [f"{item.layer} {item.weight} ({item.nan + item.inf} of {item.size})" for item in reset]
     return (
-        f"RESET to neutral values (mean 0, variance 1), where they were NaN or Inf: {listed(where)}; the "
-        "model predicts otherwise than with true statistics: train it on, or measure them anew, before you rely on it"
+        f"RESET to neutral values (mean 0, variance 1), where they were NaN or Inf: {listed(where)}; "
+        "predictions will differ until you retrain or recompute the statistics"
     )
 
 
