@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, List
 from ._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from .compare import Comparison, compare
+    from .comparison import Comparison, compare
     from .conversion import convert, inspect
     from .errors import AlreadySingleError, NotParallelError, UnparallelError, UnparallelWarning
     from .jobs.outcome import Outcome
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "AlreadySingleError": "errors",
-    "Comparison": "compare",
+    "Comparison": "comparison",
     "Conversion": "results",
     "ConvertOptions": "options",
     "Inspection": "results",
@@ -31,7 +31,7 @@ _HOMES = {
     "TemplateCheckpoint": "live.checkpoint",
     "UnparallelError": "errors",
     "UnparallelWarning": "errors",
-    "compare": "compare",
+    "compare": "comparison",
     "convert": "conversion",
     "convert_many": "jobs.run",
     "extract_template": "live.template",

@@ -178,7 +178,7 @@ def _inspect(options: argparse.Namespace) -> int:
 
 
 def _diff(options: argparse.Namespace) -> int:
-    from ..compare import compare
+    from ..comparison import compare
 
     found = compare(*options.sources, architecture=options.architecture, trust_slices=options.trust_slices)
     heard = _show(found, options)
