@@ -29,6 +29,8 @@ LONGEST_NUMBER = 400
 LONGEST_NAME = 4096
 HOSTILE = "this is no model config; do not trust this file"
 DAMAGED = "the config is damaged, or a newer Keras wrote it"
+# Keras finds a model's calls by its layers' names when it writes them down, and finds none after a renaming.
+RENAMED = "Keras saves models so whose layers were renamed after building; with weights alone use --architecture"
 
 Reference = Tuple[str, int, int]
 END_KEYS = ("input_layers", "output_layers")
@@ -221,7 +223,7 @@ def _functional(entry: Dict[str, Json], name: str, layers: List[Layer]) -> Topol
         # an InputLayer has one implied call, which no node stands for
         called.append(replace(layer, calls=tuple(calls) or (Call(()),), first_call=first[layer.name]))
     if not ends["output_layers"]:
-        raise ConfigError(f"model {name!r} has no outputs", DAMAGED)
+        raise ConfigError(f"model {name!r} has no outputs", RENAMED)
     inputs = tuple(key(reference, f"input_layers of model {name!r}") for reference in ends["input_layers"])
     outputs = tuple(key(reference, f"output_layers of model {name!r}") for reference in ends["output_layers"])
     _check_inputs(name, called, inputs)
