@@ -205,6 +205,16 @@ def _nothing_is_lost(session, wheel):
 
 
 @nox.session
+def fuzz(session):
+    """Changed configs, by what they mean and by their weights, and damaged files: `-- COUNT SEED`."""
+    session.install("-e", ".[test]")
+    count, seed = (*session.posargs, *("100000", "0")[len(session.posargs) :])
+    for harness, share in (("meaning", 1), ("config", 50), ("container", 10)):
+        words = ["--count", str(int(count) // share), "--seed", seed]
+        session.run("python", "-m", f"fuzz.{harness}", *words)
+
+
+@nox.session
 def conformance(session):
     """Files that Keras wrote, and what must become of them; then the same on the oldest versions."""
     _need_conformance(session)
@@ -223,7 +233,9 @@ def conformance_oldest(session):
 
 
 def _check_conformance(session):
-    session.run("python", os.path.join(CONFORMANCE, "check.py"), *session.posargs)
+    for cases in ("cases", "outside"):
+        folder = os.path.join(CONFORMANCE, cases)
+        session.run("python", os.path.join(CONFORMANCE, "check.py"), folder, *session.posargs)
 
 
 def _need_conformance(session):

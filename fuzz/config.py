@@ -167,12 +167,13 @@ def run(seconds, start=None, counts=None, most=math.inf):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seconds", type=float, default=math.inf)
+    parser.add_argument("--count", type=int, default=1000, help="inputs, unless the time is over before")
     parser.add_argument("--seed", type=int)
     options = parser.parse_args()
     counts = Counter()
     try:
-        run(options.seconds, options.seed, counts)
+        run(options.seconds, options.seed, counts, options.count)
     finally:
         print(sum(counts.values()), "inputs:", ", ".join("{} {}".format(*item) for item in sorted(counts.items())))
     return 0

@@ -279,7 +279,8 @@ def keep(found, data, how, what, start):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seconds", type=float, default=math.inf)
+    parser.add_argument("--count", type=int, default=1000, help="inputs, unless the time is over before")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -287,7 +288,7 @@ def main():
         with contextlib.suppress(KeyboardInterrupt):
             serve()
         return 0
-    counts = run(options.seconds, options.seed)
+    counts = run(options.seconds, options.seed, most=options.count)
     print(sum(counts.values()), "inputs:", ", ".join("{} {}".format(*item) for item in sorted(counts.items())))
     return 1 if set(counts) - {"refused", "converted", "crash"} else 0
 

@@ -145,7 +145,7 @@ def test_outputs_in_their_order_are_the_templates():
 def test_what_gives_a_part_of_the_batch_is_refused(outputs):
     result = cleaned(tiny.parallel(TWO, 2).layers, outputs=outputs)
     assert result.matches == ()
-    assert "single replica's" in result.near[0].reason or "nothing joins" in result.near[0].reason
+    assert "single replica's" in result.near_misses[0].reason or "nothing joins" in result.near_misses[0].reason
 
 
 def test_arguments_of_the_templates_calls_stay():
@@ -174,5 +174,7 @@ def test_a_wrapper_in_a_wrapped_layer_is_said_and_not_undone(beside):
     first = [*cuts(2), net("cut0", "cut1"), JOINED] if beside else [tiny.dense("out", "x")]
     result = cleaned([X, *first, spread], outputs=("spread",))
     assert bool(result.matches) is beside
-    assert [miss.reason for miss in result.near] == ["layer 'spread' wraps a parallel model, which is not undone there"]
+    assert [miss.reason for miss in result.near_misses] == [
+        "layer 'spread' wraps a parallel model, which is not undone there"
+    ]
     assert result.topology.layer("spread").config["layer"] == inside

@@ -232,7 +232,7 @@ def test_trust_demands_the_same_shape_beside_the_batch():
     pieces = [tiny.piece(f"cut{i}", "x", i, 2, columns) for i in range(2)]
     miss = found([wide, *pieces, net("cut0", "cut1"), JOINED], trust_slices=True)
     assert miss.matches == ()
-    assert "'x' has the shape [6], the model 'net' takes [3]" in miss.near[0].reason
+    assert "'x' has the shape [6], the model 'net' takes [3]" in miss.near_misses[0].reason
 
 
 def late(name, function):
@@ -248,7 +248,7 @@ def from_a_loop():
 
 def test_functions_from_a_loop_all_hold_the_last_part():
     layers = [X, late("a", from_a_loop()), late("b", from_a_loop()), net("a", "b"), JOINED]
-    (miss,) = found(layers).near
+    (miss,) = found(layers).near_misses
     assert miss.trust
     assert "all saved with the last part" in miss.reason
     assert len(found(layers, trust_slices=True).matches) == 1
@@ -351,7 +351,7 @@ def broken(draw):
 def test_no_broken_wrapper_is_ever_extracted(layers):
     cleaned = clean_topology(parsed(layers))
     assert cleaned.matches == ()
-    assert cleaned.near
+    assert cleaned.near_misses
 
 
 @st.composite

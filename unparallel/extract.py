@@ -13,16 +13,16 @@ from typing import Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 from . import keras_config
 from .errors import ConfigError, WeightsError
 from .graph import layer_order, reachable
-from .match import Found, Match, NearMiss
+from .match import Match, NearMiss, SearchResult
 from .model import Layer, LayerWeights, TensorKey, Topology, WeightRef
 from .weights.assignment import is_weightless, split
 
 Path = Tuple[str, ...]
-Finder = Callable[[Topology, Path], Found]
+Finder = Callable[[Topology, Path], SearchResult]
 
 
 @dataclass(frozen=True)
-class Placed:
+class LocatedMatch:
     """A wrapper and where it stood: the names of the models around it, from the outside in."""
 
     path: Path
@@ -32,7 +32,7 @@ class Placed:
 
 
 @dataclass(frozen=True)
-class Cleaned:
+class CleanModel:
     """A topology without its wrappers.
 
     Parameters
@@ -43,8 +43,8 @@ class Cleaned:
         For each layer of the result, its path of layer names in what came in.
     outputs : tuple of int
         For each output of what came in, which output of the result it is.
-    matches : tuple of Placed
-    near : tuple of NearMiss
+    matches : tuple of LocatedMatch
+    near_misses : tuple of NearMiss
         What looks parallel and is not, nearest first.
     renamed : tuple of (str, str)
         Layers that bear another name now.
@@ -53,12 +53,12 @@ class Cleaned:
     topology: Topology
     origins: Mapping[str, Path]
     outputs: Tuple[int, ...]
-    matches: Tuple[Placed, ...] = ()
-    near: Tuple[NearMiss, ...] = ()
+    matches: Tuple[LocatedMatch, ...] = ()
+    near_misses: Tuple[NearMiss, ...] = ()
     renamed: Tuple[Tuple[str, str], ...] = ()
 
 
-def clean(topology: Topology, find: Finder, path: Path = ()) -> Cleaned:
+def clean(topology: Topology, find: Finder, path: Path = ()) -> CleanModel:
     """Undo every data-parallel wrapper in a model, the innermost first.
 
     Parameters
@@ -71,7 +71,7 @@ def clean(topology: Topology, find: Finder, path: Path = ()) -> Cleaned:
 
     Returns
     -------
-    Cleaned
+    CleanModel
         With `matches` empty, and the topology as it was, where there is nothing to undo.
     """
     inner = {
@@ -82,26 +82,28 @@ def clean(topology: Topology, find: Finder, path: Path = ()) -> Cleaned:
     changed = {name: cleaned for name, cleaned in inner.items() if cleaned.matches}
     swapped = _swap(topology, changed)
     found = find(swapped.topology, path)
-    near = found.near + tuple(miss for cleaned in inner.values() for miss in cleaned.near)
+    near = found.near_misses + tuple(miss for cleaned in inner.values() for miss in cleaned.near_misses)
     placed = tuple(match for cleaned in inner.values() for match in cleaned.matches)
     if not found.matches and not changed:
-        return Cleaned(topology, swapped.origins, swapped.outputs, (), near)
+        return CleanModel(topology, swapped.origins, swapped.outputs, (), near)
     here = _collapsed(topology, swapped, found.matches)
     alone = _template_alone(here, changed, within=bool(path)) if found.matches else None
     result = alone or here
     own = tuple(
-        Placed(path, match, alone.topology.name if alone else _template_name(swapped.topology, match), topology.name)
+        LocatedMatch(
+            path, match, alone.topology.name if alone else _template_name(swapped.topology, match), topology.name
+        )
         for match in found.matches
     )
-    return replace(result, matches=own + placed, near=near)
+    return replace(result, matches=own + placed, near_misses=near)
 
 
-def _collapsed(topology: Topology, swapped: Cleaned, matches: Sequence[Match]) -> Cleaned:
+def _collapsed(topology: Topology, swapped: CleanModel, matches: Sequence[Match]) -> CleanModel:
     """The model with its own wrappers collapsed and its config written anew."""
     collapsed, names = _collapse(swapped.topology, matches)
     rendered = replace(collapsed, config=keras_config.render(collapsed, topology))
     origins = {names.get(name, name): origin for name, origin in swapped.origins.items()}
-    return Cleaned(
+    return CleanModel(
         rendered,
         {layer.name: origins[layer.name] for layer in rendered.layers},
         swapped.outputs,
@@ -119,13 +121,13 @@ def _template_name(topology: Topology, match: Match) -> str:
 # -- models inside
 
 
-def _swap(topology: Topology, changed: Mapping[str, Cleaned]) -> Cleaned:
+def _swap(topology: Topology, changed: Mapping[str, CleanModel]) -> CleanModel:
     """The topology with its nested models replaced by their cleaned selves, each under its own name."""
     names = _new_names(topology, changed)
     same = tuple(range(len(topology.outputs)))
     origins = {names.get(layer.name, layer.name): (layer.name,) for layer in topology.layers}
     if not changed:
-        return Cleaned(topology, origins, same)
+        return CleanModel(topology, origins, same)
 
     def key(old: TensorKey) -> TensorKey:
         if old.layer not in changed:
@@ -141,10 +143,10 @@ def _swap(topology: Topology, changed: Mapping[str, Cleaned]) -> Cleaned:
         layers.append(new)
     renamed = tuple((old, new) for old, new in names.items() if old != new)
     result = replace(topology, layers=tuple(layers), outputs=tuple(map(key, topology.outputs)))
-    return Cleaned(result, origins, same, renamed=renamed)
+    return CleanModel(result, origins, same, renamed=renamed)
 
 
-def _new_names(topology: Topology, changed: Mapping[str, Cleaned]) -> Dict[str, str]:
+def _new_names(topology: Topology, changed: Mapping[str, CleanModel]) -> Dict[str, str]:
     """The template's name for each replaced model, or the wrapper's where that name is taken."""
     taken = {layer.name for layer in topology.layers}
     names = {}
@@ -272,7 +274,7 @@ def _numbered(name: str) -> Tuple[str, int]:
 # -- the template alone
 
 
-def _template_alone(here: Cleaned, changed: Mapping[str, Cleaned], within: bool) -> Optional[Cleaned]:
+def _template_alone(here: CleanModel, changed: Mapping[str, CleanModel], within: bool) -> Optional[CleanModel]:
     """The nested template as the result, where nothing else stands between inputs and outputs.
 
     `within` another model the template may have outputs that the wrapper has not: what stands around it goes
@@ -304,10 +306,10 @@ def _template_alone(here: Cleaned, changed: Mapping[str, Cleaned], within: bool)
         layer.name: prefix + (inner.origins[layer.name] if inner else (layer.name,)) for layer in submodel.layers
     }
     alone = replace(submodel, config=keras_config.as_model_config(template.entry))
-    return Cleaned(alone, origins, tuple(outputs), renamed=here.renamed)
+    return CleanModel(alone, origins, tuple(outputs), renamed=here.renamed)
 
 
-def _joins_first_outputs(here: Cleaned, template: Topology) -> bool:
+def _joins_first_outputs(here: CleanModel, template: Topology) -> bool:
     """Whether the model is a wrapper that only ever joined the first outputs of its template.
 
     Some wrappers of people's own did; the template is what they trained.  A model that was cut out of a wrapper,
@@ -330,9 +332,9 @@ def _in_order(wanted: Sequence[int], there: Sequence[int]) -> Optional[List[int]
 # -- weights
 
 
-def deal(
+def assign_weights(
     topology: Topology,
-    cleaned: Cleaned,
+    cleaned: CleanModel,
     groups: Mapping[str, LayerWeights],
     same_save: bool = False,
     by_path: Optional[Mapping[Path, LayerWeights]] = None,
@@ -343,7 +345,7 @@ def deal(
     ----------
     topology : Topology
         What `cleaned` was made from.
-    cleaned : Cleaned
+    cleaned : CleanModel
     groups : dict of str to LayerWeights
         The weights of `topology`'s own layers, a nested model's as one flat list.
     same_save : bool
@@ -361,18 +363,18 @@ def deal(
     WeightsError
         Layers and weights do not add up, or a weight would be lost or used twice.
     """
-    dealer = _Dealer(topology, groups, same_save, by_path or {})
-    dealt = []
+    nested = _NestedGroups(topology, groups, same_save, by_path or {})
+    assigned = []
     for layer in cleaned.topology.layers:
-        weights, old = dealer.weights_of(cleaned.origins[layer.name])
+        weights, old = nested.weights_of(cleaned.origins[layer.name])
         if old.submodel is not None and layer.submodel is not None and old.submodel is not layer.submodel:
             _check_same_order(old.submodel, layer.submodel)
-        dealt.append(LayerWeights(layer.name, weights))
-    _check_all_dealt(groups, dealt)
-    return tuple(dealt)
+        assigned.append(LayerWeights(layer.name, weights))
+    _check_all_assigned(groups, assigned)
+    return tuple(assigned)
 
 
-class _Dealer:
+class _NestedGroups:
     """Takes nested groups apart, each once."""
 
     def __init__(
@@ -399,8 +401,8 @@ class _Dealer:
             known = [self.by_path.get(path + (inner.name,)) for inner in layer.submodel.layers]
             given = [group for group in known if group is not None]
             whole = len(given) == len(known)
-            dealt = given if whole else split(layer.submodel, weights, same_save=self.same_save)
-            groups = {group.layer: group for group in dealt}
+            assigned = given if whole else split(layer.submodel, weights, same_save=self.same_save)
+            groups = {group.layer: group for group in assigned}
             self.levels[path] = (layer.submodel, groups)
         return self.levels[path]
 
@@ -420,9 +422,9 @@ def _leaves(topology: Topology) -> List[Layer]:
     return [layer for layer in topology.walk() if layer.submodel is None and not is_weightless(layer)]
 
 
-def _check_all_dealt(groups: Mapping[str, LayerWeights], dealt: Sequence[LayerWeights]) -> None:
+def _check_all_assigned(groups: Mapping[str, LayerWeights], assigned: Sequence[LayerWeights]) -> None:
     before = sorted(ref.path for group in groups.values() for ref in group.weights)
-    after = sorted(ref.path for group in dealt for ref in group.weights)
+    after = sorted(ref.path for group in assigned for ref in group.weights)
     if before != after:
         odd = sorted(set(before) ^ set(after)) or [path for path in after if after.count(path) > 1]
         raise WeightsError(f"weight {odd[0]} would be lost or used twice", "please report this file's layout")

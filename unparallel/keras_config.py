@@ -3,7 +3,7 @@
 What differs between them is settled here: a Sequential's bare list or dict, three- or four-item
 references, single references without a list around them, keyword arguments that hold tensors,
 `__keras_tensor__` objects, and the numbering of a nested model's calls (which count from 1 in Keras 2,
-since node 0 is the model's own creation, and from 0 in Keras 3).  Behind this door calls count from 0.
+since node 0 is the model's own creation, and from 0 in Keras 3).  In a `Topology` calls count from 0.
 
 Layer classes are never looked up and configs never interpreted: they are carried as JSON.
 """

@@ -95,11 +95,11 @@ class NearMiss:
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """What one model's graph holds: wrappers, and what came near."""
 
     matches: Tuple[Match, ...] = ()
-    near: Tuple[NearMiss, ...] = ()
+    near_misses: Tuple[NearMiss, ...] = ()
 
 
 @dataclass
@@ -111,7 +111,7 @@ class _Proof:
     seen: Set[Tensors] = field(default_factory=set)
 
 
-class _Broken(Exception):
+class _Disproof(Exception):
     """The proof failed: the reason, and whether slices that nobody can follow were all that was in the way."""
 
     def __init__(self, reason: str, trust: bool = False) -> None:
@@ -126,7 +126,7 @@ def find(
     trust_slices: bool = False,
     context: Optional[slices.Context] = None,
     outermost: bool = False,
-) -> Found:
+) -> SearchResult:
     """Find the data-parallel wrappers among a model's own layers (not inside its nested models).
 
     Parameters
@@ -144,10 +144,10 @@ def find(
 
     Returns
     -------
-    Found
+    SearchResult
     """
     if topology.sequential:
-        return Found()
+        return SearchResult()
     return _Search(topology, weightless, trust_slices, context or slices.Context(), outermost).run()
 
 
@@ -199,7 +199,7 @@ class _Search:
                 values[TensorKey(name, number, i)] = value
         return values
 
-    def run(self) -> Found:
+    def run(self) -> SearchResult:
         """Prove what can be proven; keep the reasons for what cannot."""
         proofs: List[Tuple[Merge, _Proof]] = []
         near: List[NearMiss] = []
@@ -212,9 +212,9 @@ class _Search:
                 self._prove(merge, proof)
                 proofs.append((merge, proof))
                 self.proven.update(proof.seen)
-            except _Broken as broken:
+            except _Disproof as failed:
                 progress = 2 * len(proof.towers) + len(proof.slices) + sliced
-                near.append(NearMiss(broken.reason, progress, broken.trust))
+                near.append(NearMiss(failed.reason, progress, failed.trust))
         matches: List[Match] = []
         for group in _groups(proofs):
             match = _as_match(group)
@@ -227,8 +227,8 @@ class _Search:
             single = self._one_replica()
             matches = [single] if single else []
         if not matches and not near:
-            near = self._stray_slices()
-        return Found(tuple(matches), tuple(sorted(near, key=lambda miss: -miss.progress)))
+            near = self._unjoined_slices()
+        return SearchResult(tuple(matches), tuple(sorted(near, key=lambda miss: -miss.progress)))
 
     # -- merges
 
@@ -251,7 +251,7 @@ class _Search:
     # -- the walk
 
     def _prove(self, merge: Merge, proof: _Proof) -> None:
-        """Walk back from a merge in lockstep; raise _Broken with the first thing that does not fit."""
+        """Walk back from a merge in lockstep; raise _Disproof with the first thing that does not fit."""
         stack = [merge.parts]
         while stack:
             tensors = stack.pop()
@@ -283,7 +283,7 @@ class _Search:
                     f"layers {_names(tensors)}: {reason} (functions made in a loop are all saved with the last part)",
                 )
             if reason:
-                raise _Broken(f"layers {_names(tensors)}: {reason}")
+                raise _Disproof(f"layers {_names(tensors)}: {reason}")
             for part, (key, value) in enumerate(zip(tensors, rows)):
                 proof.slices[key] = Slice(key, value.source, part, "code", slices.describe(value))
             return True
@@ -298,7 +298,7 @@ class _Search:
         if len(sources) != 1:
             return False
         if any(isinstance(value, slices.Rows) for value in values):
-            raise _Broken(f"layers {_names(tensors)}: some of these slices do something else than the others")
+            raise _Disproof(f"layers {_names(tensors)}: some of these slices do something else than the others")
         return self._take_on_trust(tensors, proof, self._unknown_slice(tensors[0], values[0]))
 
     def _bound_late(self, tensors: Tensors) -> bool:
@@ -312,7 +312,7 @@ class _Search:
     def _take_on_trust(self, tensors: Tensors, proof: _Proof, reason: str) -> bool:
         """Record slices that nothing proves, where the user vouches for them; else refuse with the reason."""
         if not self.trust_slices:
-            raise _Broken(reason, trust=True)
+            raise _Disproof(reason, trust=True)
         source = call_of(self.graph, tensors[0][:2]).inputs[0]
         self._check_input_shapes(tensors, source)
         for part, key in enumerate(tensors):
@@ -329,7 +329,7 @@ class _Search:
                 continue
             wanted = shape_of_input(model.layer(model.inputs[inputs.index(tensors[0])].layer))
             if wanted is not None and wanted[1:] != whole[1:]:
-                raise _Broken(
+                raise _Disproof(
                     f"{source.layer!r} has the shape {list(whole[1:])}, the model {reader[0]!r} takes "
                     f"{list(wanted[1:])}: layer {tensors[0].layer!r} cuts more than the batch"
                 )
@@ -351,19 +351,19 @@ class _Search:
         """The N calls that make the tensors, shown to be calls of one layer (or of equal ones)."""
         calls = tuple((key.layer, key.call) for key in tensors)
         if len(set(calls)) == 1:
-            raise _Broken(f"{tensors[0].layer!r} goes whole into every replica, uncut")
+            raise _Disproof(f"{tensors[0].layer!r} goes whole into every replica, uncut")
         if len(set(calls)) != len(calls):
-            raise _Broken(f"replicas share a call of layer {tensors[0].layer!r}")
+            raise _Disproof(f"replicas share a call of layer {tensors[0].layer!r}")
         if len({key.tensor for key in tensors}) != 1:
-            raise _Broken(f"the replicas' outputs of {tensors[0].layer!r} are mixed up")
+            raise _Disproof(f"the replicas' outputs of {tensors[0].layer!r} are mixed up")
         first = self.topology.layer(tensors[0].layer)
         for key in tensors[1:]:
             self._check_same(first, self.topology.layer(key.layer))
         if first.class_name == "InputLayer":
-            raise _Broken(f"the model's input {first.name!r} goes into a replica uncut")
+            raise _Disproof(f"the model's input {first.name!r} goes into a replica uncut")
         nodes = [self._shape_of_node(call) for call in calls]
         if any(node != nodes[0] for node in nodes):
-            raise _Broken(f"layer {first.name!r} is called with other arguments in other replicas")
+            raise _Disproof(f"layer {first.name!r} is called with other arguments in other replicas")
         return calls
 
     def _check_same(self, first: Layer, other: Layer) -> None:
@@ -372,9 +372,9 @@ class _Search:
             return
         pair = f"{first.name!r} and {other.name!r}"
         if not (self.weightless(first) and self.weightless(other)):
-            raise _Broken(f"replicas use different layers: {pair} do not share weights")
+            raise _Disproof(f"replicas use different layers: {pair} do not share weights")
         if first.class_name != other.class_name or _nameless(first.config) != _nameless(other.config):
-            raise _Broken(f"replicas differ: {pair} are not the same")
+            raise _Disproof(f"replicas differ: {pair} are not the same")
 
     def _shape_of_node(self, key: CallKey) -> Any:
         """A call's node with its references left out: number of inputs and arguments."""
@@ -389,7 +389,7 @@ class _Search:
                 inner = layer.submodel.outputs[key.tensor] if key.tensor < len(layer.submodel.outputs) else None
                 layer = layer.submodel.layer(inner.layer) if inner else layer
             if not slices.shape_is_scalar(layer, self.context):
-                raise _Broken(f"{merge.call[0]!r} averages replicas whose results are not provably single numbers")
+                raise _Disproof(f"{merge.call[0]!r} averages replicas whose results are not provably single numbers")
 
     # -- what is around it
 
@@ -467,7 +467,7 @@ class _Search:
         count = Counter(sources)
         return [key for key, source in zip(whole, sources) if count[source] > 1]
 
-    def _stray_slices(self) -> List[NearMiss]:
+    def _unjoined_slices(self) -> List[NearMiss]:
         """Slices that no merge answers to: a wrapper whose other replicas are not in the file."""
         for key in self.cut:
             value = self.values.get(key)

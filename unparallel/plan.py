@@ -18,7 +18,7 @@ from .errors import (
     UnparallelError,
     WeightsError,
 )
-from .extract import Cleaned, Path, Placed, clean, deal
+from .extract import CleanModel, LocatedMatch, Path, assign_weights, clean
 from .model import WEIGHT_NAMES, Json, Layer, LayerWeights, ModelFile, TensorKey, Topology, is_tf_keras, saved_layers
 from .options import ConvertOptions
 from .slices import Context, code_of
@@ -42,7 +42,7 @@ class Plan:
     ----------
     before, after : ModelFile
         The file as it is, and as it is to be.
-    wrappers : tuple of Placed
+    wrappers : tuple of LocatedMatch
         The data-parallel wrappers that were undone (none where only names spoke).
     renamed : tuple of (str, str)
         Layers and outputs under a new name.
@@ -54,7 +54,7 @@ class Plan:
 
     before: ModelFile
     after: ModelFile
-    wrappers: Tuple[Placed, ...] = ()
+    wrappers: Tuple[LocatedMatch, ...] = ()
     renamed: Tuple[Tuple[str, str], ...] = ()
     dropped: Tuple[str, ...] = ()
     warnings: Tuple[str, ...] = ()
@@ -71,7 +71,7 @@ def make_plan(before: ModelFile, options: ConvertOptions) -> Plan:
     NotParallelError
         It looks parallel and is not provably so; the message says what does not fit.
     WeightsError, NeedsArchitectureError
-        The weights do not add up, or cannot be dealt out without an architecture.
+        The weights do not add up, or cannot be assigned without an architecture.
     """
     if before.topology is not None:
         plan = _from_topology(before, before.topology, options)
@@ -118,18 +118,18 @@ def _check_names(model: ModelFile) -> None:
 
 def clean_topology(
     topology: Topology, weightless_names: Any = (), trust_slices: bool = False, context: Optional[Context] = None
-) -> Cleaned:
+) -> CleanModel:
     """Undo all wrappers in a topology; `weightless_names` are own layers known to have no weights."""
     shared = context or Context()
 
-    def find(model: Topology, path: Tuple[str, ...]) -> match.Found:
+    def find(model: Topology, path: Tuple[str, ...]) -> match.SearchResult:
         def weightless(layer: Layer) -> bool:
             return (not path and layer.name in weightless_names) or is_weightless(layer)
 
         return match.find(model, weightless, trust_slices, shared, outermost=not path)
 
     cleaned = clean(topology, find)
-    return replace(cleaned, near=cleaned.near + tuple(_inside_layers(topology, trust_slices, shared)))
+    return replace(cleaned, near_misses=cleaned.near_misses + tuple(_inside_layers(topology, trust_slices, shared)))
 
 
 def _inside_layers(topology: Topology, trust_slices: bool, context: Context) -> Iterator[match.NearMiss]:
@@ -150,8 +150,8 @@ def _from_topology(before: ModelFile, topology: Topology, options: ConvertOption
     if not cleaned.matches:
         raise not_parallel(cleaned)
     result = cleaned.topology
-    dealt = deal(topology, cleaned, before.groups, before.form == "model", before.by_path)
-    weights = {group.layer: group for group in dealt}
+    assigned = assign_weights(topology, cleaned, before.groups, before.form == "model", before.by_path)
+    weights = {group.layer: group for group in assigned}
     layers = saved_layers(result, before.keras_version)
     outputs = output_names(topology, cleaned, before.keras_version)
     listed = _output_names(topology.outputs, is_tf_keras(before.keras_version))
@@ -187,7 +187,7 @@ def _from_topology(before: ModelFile, topology: Topology, options: ConvertOption
     )
 
 
-def _moved_paths(by_path: Mapping[Path, LayerWeights], cleaned: Cleaned) -> Dict[Path, LayerWeights]:
+def _moved_paths(by_path: Mapping[Path, LayerWeights], cleaned: CleanModel) -> Dict[Path, LayerWeights]:
     """The weights by path of layers, the paths those of the clean model."""
     names = {origin: name for name, origin in cleaned.origins.items()}
     found = {}
@@ -198,23 +198,23 @@ def _moved_paths(by_path: Mapping[Path, LayerWeights], cleaned: Cleaned) -> Dict
     return found
 
 
-def _is_template_alone(cleaned: Cleaned) -> bool:
+def _is_template_alone(cleaned: CleanModel) -> bool:
     """Whether the outer model is gone: its layers then lie one model deeper than they did."""
     return all(len(origin) > 1 for origin in cleaned.origins.values())
 
 
-def not_parallel(cleaned: Cleaned, subject: str = "") -> NotParallelError:
+def not_parallel(cleaned: CleanModel, subject: str = "") -> NotParallelError:
     """The refusal for a model without a provable wrapper; `subject` ("'x' is ") says which where no file does."""
-    if not cleaned.near:
+    if not cleaned.near_misses:
         return AlreadySingleError(f"{subject}a single model already: there is nothing to undo", "use it as it is")
-    nearest = cleaned.near[0]
+    nearest = cleaned.near_misses[0]
     hint = "the model stays as it is: cutting it would change what it computes"
     if nearest.trust:
         hint = "if you know that these layers only cut the batch, --trust-slices (trust_slices=True) accepts them"
     return NotParallelError(f"{subject}not a data-parallel model: {nearest.reason}", hint)
 
 
-def output_names(topology: Topology, cleaned: Cleaned, keras_version: Optional[str] = None) -> Dict[str, str]:
+def output_names(topology: Topology, cleaned: CleanModel, keras_version: Optional[str] = None) -> Dict[str, str]:
     """What each output of the outer model is called, and what it is called in the clean model, in order."""
     new = cleaned.topology.outputs
     old_names, new_names = (_output_names(ends, is_tf_keras(keras_version)) for ends in (topology.outputs, new))
@@ -326,15 +326,15 @@ def _moved_groups(before: ModelFile, after: ModelFile) -> bool:
     return order != sorted(order)
 
 
-def _dropped(old: Topology, new: Topology, cleaned: Cleaned) -> Tuple[str, ...]:
+def _dropped(old: Topology, new: Topology, cleaned: CleanModel) -> Tuple[str, ...]:
     """The outer model's own layers of which nothing is left."""
     kept = {origin[0] for origin in cleaned.origins.values()}
     inputs = {key.layer for key in old.inputs}
     return tuple(layer.name for layer in old.layers if layer.name not in kept and layer.name not in inputs)
 
 
-def _warnings(cleaned: Cleaned, lost: List[str]) -> List[str]:
-    warnings = [f"{miss.reason} (left as it is)" for miss in cleaned.near]
+def _warnings(cleaned: CleanModel, lost: List[str]) -> List[str]:
+    warnings = [f"{miss.reason} (left as it is)" for miss in cleaned.near_misses]
     for placed in cleaned.matches:
         trusted = [piece.tensor.layer for piece in placed.match.slices if piece.proof == "trusted"]
         if trusted:
@@ -411,7 +411,7 @@ def _as_model(plan: Plan) -> Plan:
 
 
 def _with_template(before: ModelFile, template: Topology) -> Plan:
-    """Deal the wrapper's one group with weights out to the template's layers."""
+    """Assign the weights of the wrapper's one group to the template's layers."""
     layers = saved_layers(template, before.keras_version)
     if [group.layer for group in before.weights] == [layer.name for layer in layers]:
         raise AlreadySingleError("weights of a single model already: there is nothing to undo", "use the file as it is")
@@ -422,12 +422,12 @@ def _with_template(before: ModelFile, template: Topology) -> Plan:
             "give the to_json() of the whole model, or check that the architecture belongs to this file",
         )
     flat = full[0].weights if full else ()
-    dealt = {group.layer: group for group in split(template, flat)}
+    assigned = {group.layer: group for group in split(template, flat)}
     after = replace(
         before,
         form="model",
         topology=template,
-        weights=tuple(dealt[layer.name] for layer in layers),
+        weights=tuple(assigned[layer.name] for layer in layers),
     )
     dropped = tuple(group.layer for group in before.weights if not group.weights)
     return Plan(before, after, dropped=dropped, notes=tuple(_notes(template)))
@@ -471,7 +471,7 @@ def _without_architecture(before: ModelFile) -> UnparallelError:
 
 
 def _from_tracked(
-    before: ModelFile, tracked: TrackedModel, topology: Topology, cleaned: Cleaned, options: ConvertOptions
+    before: ModelFile, tracked: TrackedModel, topology: Topology, cleaned: CleanModel, options: ConvertOptions
 ) -> Plan:
     """The plan for an object-based checkpoint: the architecture is that of its model, or of the template in it."""
     whole, trouble = _fitting(tracked, tracked.models(), topology)
@@ -532,7 +532,7 @@ def _template_places(tracked: TrackedModel, number: int, template: Topology) -> 
         yield layers[full[0]]
 
 
-def _from_session(before: ModelFile, session: Session, topology: Topology, cleaned: Cleaned) -> Plan:
+def _from_session(before: ModelFile, session: Session, topology: Topology, cleaned: CleanModel) -> Plan:
     """The plan for a checkpoint of `tf.train.Saver`, which knows variables by name."""
     if cleaned.matches and not _is_template_alone(cleaned):
         raise WeightsError(

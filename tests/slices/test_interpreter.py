@@ -98,7 +98,7 @@ def test_thousands_of_loops_without_end_take_one_budget():
     context = Context(Budget(30_000))
     found = find(wrapper_of_endless(1000), context=context)
     assert not found.matches
-    assert found.near
+    assert found.near_misses
     # what is refused costs a step at most
     assert context.budget.spent < 35_000
 

@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Tuple
 
 from .. import match
 from ..errors import UnparallelError
-from ..extract import Cleaned, clean
+from ..extract import CleanModel, clean
 from ..graph import call_graph, call_of, in_order
 from ..model import Layer, TensorKey, Topology
 from ..plan import not_parallel, output_names
@@ -85,7 +85,7 @@ def find_template(parallel_model: Any, trust_slices: bool = False) -> Template:
     topology = graph.topology(parallel_model)
     context = Context()
 
-    def find(model: Topology, path: Tuple[str, ...]) -> match.Found:
+    def find(model: Topology, path: Tuple[str, ...]) -> match.SearchResult:
         return match.find(model, graph.weightless, trust_slices, context, outermost=not path)
 
     cleaned = clean(topology, find)
@@ -96,7 +96,7 @@ def find_template(parallel_model: Any, trust_slices: bool = False) -> Template:
     return Template(model, _output_names(parallel_model, model, cleaned, topology), own is not None)
 
 
-def _output_names(parallel_model: Any, model: Any, cleaned: Cleaned, topology: Topology) -> Dict[str, str]:
+def _output_names(parallel_model: Any, model: Any, cleaned: CleanModel, topology: Topology) -> Dict[str, str]:
     """What each output was and is called: Keras 2 knows itself, and its versions differ where names repeat."""
     old, new = (getattr(one, "output_names", None) for one in (parallel_model, model))
     if isinstance(old, list) and isinstance(new, list) and len(old) == len(cleaned.outputs):

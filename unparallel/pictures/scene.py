@@ -74,9 +74,9 @@ def picture_of(subject: Subject) -> Picture:
 
 def _levels(subject: Subject) -> list[_Level]:
     """Every model in which a wrapper stands, the outermost first."""
-    seen: dict[tuple[str, ...], tuple[Topology, match.Found]] = {}
+    seen: dict[tuple[str, ...], tuple[Topology, match.SearchResult]] = {}
 
-    def find(model: Topology, path: tuple[str, ...]) -> match.Found:
+    def find(model: Topology, path: tuple[str, ...]) -> match.SearchResult:
         def weightless(layer: Layer) -> bool:
             return (not path and layer.name in subject.weightless) or is_weightless(layer)
 

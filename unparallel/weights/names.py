@@ -1,7 +1,7 @@
 """What the names of weights say: roles, layers, copies; and how far names alone can take a file apart.
 
 "conv1/kernel:0" is the kernel of `conv1`, or of a copy of a layer `conv`; "dense_1_W:0" is Keras 1 for the
-same.  `layer_weights` asks here when it deals a list out by an architecture.  A weights file without its
+same.  `assignment` asks here when it assigns a list by an architecture.  A weights file without its
 architecture has nothing but names and shapes: `split_by_names` reads them where they leave no doubt that it
 can see, and refuses elsewhere.
 """
