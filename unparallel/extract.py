@@ -288,7 +288,7 @@ def _template_alone(here: CleanModel, changed: Mapping[str, CleanModel], within:
     template, submodel = models[0], models[0].submodel
     assert submodel is not None
     call = template.calls[0]
-    if call.inputs != result.inputs or keras_config.has_arguments(call.node):
+    if call.inputs != result.inputs or keras_config.has_arguments(call):
         return None
     if any(key.layer != template.name for key in result.outputs):
         return None

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from .errors import ConfigError
-from .model import Call, Json, Layer, TensorKey, Topology
+from .model import Arguments, Call, Input, Json, Layer, TensorKey, Topology
 
 # Deeper nesting than this is no model: each level would be a model inside a model, and takes four levels of JSON.
 DEEPEST = 50
@@ -31,6 +31,10 @@ HOSTILE = "this is no model config; do not trust this file"
 DAMAGED = "the config is damaged, or a newer Keras wrote it"
 # Keras finds a model's calls by its layers' names when it writes them down, and finds none after a renaming.
 RENAMED = "Keras saves models so whose layers were renamed after building; with weights alone use --architecture"
+
+# Layers of tf.keras 2.4 and later that are calls of a function, and so tell one tensor from a list of one
+# (`_preserve_input_structure_in_config` in keras/layers/core/tf_op_layer.py)
+KEEP_STRUCTURE = frozenset(("TFOpLambda", "SlicingOpLambda", "ClassMethod", "InstanceMethod", "InstanceProperty"))
 
 Reference = Tuple[str, int, int]
 END_KEYS = ("input_layers", "output_layers")
@@ -217,7 +221,11 @@ def _functional(entry: Dict[str, Json], name: str, layers: List[Layer]) -> Topol
     called = []
     for layer in layers:
         calls = [
-            Call(tuple(key(reference, f"layer {layer.name!r}") for reference in found), node)
+            Call(
+                tuple(key(reference, f"layer {layer.name!r}") for reference in found),
+                node,
+                arguments_of(node, known, layer.class_name in KEEP_STRUCTURE),
+            )
             for node, found in zip(nodes[layer.name], read[layer.name])
         ]
         # an InputLayer has one implied call, which no node stands for
@@ -382,18 +390,88 @@ def replace_references(node: Json, known: Any, new: Callable[[Reference], Refere
     return node
 
 
-def has_arguments(node: Json) -> bool:
-    """Whether a call gives its layer more than the tensors that it lists first, such as `training=True`."""
-    if isinstance(node, dict):  # Keras 3 writes out what a model's call has by default
-        return any(value not in (None, False) for value in (node.get("kwargs") or {}).values())
-    stack = [node]
-    while stack:
-        value = stack.pop()
-        if isinstance(value, dict) and value:
-            return True
-        if isinstance(value, list):
-            stack.extend(value)
-    return False
+class _ArgumentReader:
+    """Reads one node's arguments, and counts its references in the order of `references`."""
+
+    def __init__(self, known: Any) -> None:
+        self.known = known
+        self.count = 0
+
+    def value(self, item: Json) -> object:
+        """An argument; of a reference with keyword arguments of its own these are left out, but counted."""
+        if isinstance(item, dict):
+            return self._object(item)
+        if not isinstance(item, list):
+            return item
+        if _as_reference(item, self.known) is None:
+            return [self.value(inner) for inner in item]
+        found = self._next()
+        for inner in item[3:]:
+            self.value(inner)
+        return found
+
+    def _object(self, item: Dict[str, Json]) -> object:
+        if _keras_tensor(item) is not None:
+            shape = item["config"].get("shape")
+            return self._next(tuple(shape) if isinstance(shape, list) else None)
+        parts = {name: self.value(inner) for name, inner in item.items()}
+        if item.get("class_name") == "__ellipsis__":
+            return Ellipsis
+        # {"start", "stop", "step"} alone is how tf.keras writes a slice
+        bounds = parts.get("config") if item.get("class_name") == "__slice__" else parts
+        if isinstance(bounds, dict) and set(bounds) == {"start", "stop", "step"}:
+            return slice(bounds["start"], bounds["stop"], bounds["step"])
+        return bounds if isinstance(bounds, slice) else parts
+
+    def _next(self, shape: Optional[Tuple[Optional[int], ...]] = None) -> Input:
+        self.count += 1
+        return Input(self.count - 1, shape)
+
+    def entry(self, item: Json, kwargs: Dict[str, object]) -> object:
+        """One of the tensors that an old node lists, or a constant in its place; keyword arguments stand behind it."""
+        constant = isinstance(item, list) and len(item) == 4 and item[:2] == ["_CONSTANT_VALUE", -1]
+        if not constant and _as_reference(item, self.known) is None:
+            return self.value(item)
+        found = self.value(item[2]) if constant else self._next()
+        for name, inner in (item[3] if len(item) == 4 and isinstance(item[3], dict) else {}).items():
+            kwargs[name] = self.value(inner)
+        return found
+
+
+def arguments_of(node: Json, known: Any, keep_structure: bool = False) -> Arguments:
+    """What a layer is called with, out of an inbound node of any Keras.
+
+    Parameters
+    ----------
+    node : JSON value
+        `{"args": [...], "kwargs": {...}}` (Keras 3), a list of `["x", 0, 0, {"axis": 1}]`, or one such alone.
+    known : container of str
+        Names of the model's layers.
+    keep_structure : bool
+        Whether a list of one tensor is a list to the layer, and not that tensor.
+
+    Returns
+    -------
+    Arguments
+    """
+    reader = _ArgumentReader(known)
+    if isinstance(node, dict):
+        parts = {name: reader.value(item) for name, item in node.items()}
+        args, kwargs = parts.get("args"), parts.get("kwargs")
+        return Arguments(tuple(args) if isinstance(args, list) else (), kwargs if isinstance(kwargs, dict) else {})
+    found: Dict[str, object] = {}
+    alone = isinstance(node, list) and bool(node) and isinstance(node[0], str)
+    if alone:
+        return Arguments((reader.entry(node, found),), found)
+    values = [reader.entry(item, found) for item in (node if isinstance(node, list) else [])]
+    return Arguments((values[0] if len(values) == 1 and not keep_structure else values,), found)
+
+
+def has_arguments(call: Call) -> bool:
+    """Whether a call gives its layer more than tensors, such as `training=True`."""
+    # Keras 3 and live models write out what a model's call has by default
+    default = () if isinstance(call.node, list) else (None, False)
+    return any(value not in default for value in call.given.kwargs.values())
 
 
 def shape_of_input(layer: Layer) -> Optional[Tuple[Optional[int], ...]]:

@@ -16,7 +16,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 from . import slices
 from .graph import CallKey, call_graph, call_of, in_order
-from .keras_config import replace_references, shape_of_input
+from .keras_config import shape_of_input
 from .model import Layer, TensorKey, Topology
 from .weights.assignment import is_weightless
 
@@ -168,7 +168,6 @@ class _Search:
         self.weightless = weightless
         self.trust_slices = trust_slices
         self.graph = call_graph(topology)
-        self.known = set(topology.by_name)
         self.order = in_order(self.graph)
         self.values = self._evaluate()
         self.cut = [key for key in self._first_outputs() if self._is_slice_like(key)] or self._whole_copies()
@@ -377,9 +376,9 @@ class _Search:
             raise _Disproof(f"replicas differ: {pair} are not the same")
 
     def _shape_of_node(self, key: CallKey) -> Any:
-        """A call's node with its references left out: number of inputs and arguments."""
+        """What a call is given, whatever its tensors: number of inputs and arguments."""
         call = call_of(self.graph, key)
-        return (len(call.inputs), replace_references(call.node, self.known, lambda _: ("", 0, 0)))
+        return (len(call.inputs), call.given)
 
     def _check_mean(self, merge: Merge) -> None:
         """A mean of replicas is the whole only where each result is one number: a loss."""

@@ -37,6 +37,34 @@ class TensorKey(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Input:
+    """A tensor among the arguments of a call.
+
+    Parameters
+    ----------
+    index : int
+        Its place in `Call.inputs`.
+    shape : tuple of (int or None), optional
+        As Keras 3 notes it at the call.
+    """
+
+    index: int
+    shape: Optional[Tuple[Optional[int], ...]] = None
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """What a layer is called with: JSON values, `slice` and `Ellipsis`, and an `Input` for each tensor.
+
+    Whatever reads a call knows these and not the file's way of writing them; and since an `Input` is a place, they
+    stay the same when the tensors in `Call.inputs` are replaced.
+    """
+
+    args: Tuple[object, ...] = ()
+    kwargs: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Call:
     """One application of a layer: one entry of its `inbound_nodes`.
 
@@ -45,12 +73,21 @@ class Call:
     inputs : tuple of TensorKey
         The tensors that the call reads, in the order in which the node lists them.
     node : JSON value
-        The node as the file has it (arguments included); references inside it are replaced, in the
-        same order, when the node is written again.  None for the implied calls of a Sequential.
+        The node as the file has it; references inside it are replaced, in the same order, when the node is written
+        again.  None for the implied calls of a Sequential; of a live model, what it keeps of the call.
+    arguments : Arguments or None
+        What the node says, in terms that are the same for all files; None where there is no node.
     """
 
     inputs: Tuple[TensorKey, ...]
     node: Json = None
+    arguments: Optional[Arguments] = None
+
+    @property
+    def given(self) -> Arguments:
+        """The arguments; where there is no node, the one tensor, or all in a list."""
+        tensors = [Input(index) for index in range(len(self.inputs))]
+        return self.arguments or Arguments((tensors[0] if len(tensors) == 1 else tensors,))
 
 
 @dataclass(frozen=True)

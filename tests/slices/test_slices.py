@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from unparallel.keras_config import arguments_of
 from unparallel.model import Call, Layer, TensorKey
 from unparallel.slices import (
     Joined,
@@ -236,10 +237,10 @@ def test_function_that_is_only_named():
 def test_keras_3_lambda():
     code = {"class_name": "__lambda__", "config": {"code": DATA["code"]["3.11"]["cut_short"]}}
     tensor = {"class_name": "__keras_tensor__", "config": {"shape": [None, 4], "keras_history": ["x", 0, 0]}}
-    call = Call((X,), {"args": [tensor], "kwargs": {"mask": None}})
+    call = call_of({"args": [tensor], "kwargs": {"mask": None}}, [X])
     layer = Layer("l", "Lambda", {"function": code, "arguments": {"i": 1, "parts": 2}}, (call,))
     assert describe(outcome(layer, X)[0]) == "rows n//2 to 2*(n//2)"
-    odd = Call((X,), {"args": [tensor], "kwargs": {"i": 0}})
+    odd = call_of({"args": [tensor], "kwargs": {"i": 0}}, [X])
     assert outcome(Layer("l", "Lambda", layer.config, (odd,)), X)[0].reason == "it is called with unusual arguments"
 
 
@@ -416,7 +417,7 @@ keys = st.sampled_from(KEYS.split(" "))
     json_values,
 )
 def test_configs_at_random_are_unknown(class_name, config, node):
-    layer = Layer("l", class_name, config, (Call((X,), node),))
+    layer = Layer("l", class_name, config, (call_of(node, [X]),))
     for value in evaluate(layer, layer.calls[0], [Tensor(X)]):
         assert isinstance(value, (Unknown, Joined, Mean))
     code_of(config)
@@ -591,7 +592,13 @@ def test_operation_with_too_few_tensors():
 
 
 def function_layer(function, node, inputs=(X,), class_name="TFOpLambda"):
-    return Layer("f", class_name, {"name": "f", "function": function}, (Call(tuple(inputs), node),))
+    return Layer("f", class_name, {"name": "f", "function": function}, (call_of(node, inputs),))
+
+
+def call_of(node, inputs):
+    """A call as a file's node says it; its tensors are of layers named in the node, in that order."""
+    known = {key.layer for key in inputs}
+    return Call(tuple(inputs), node, arguments_of(node, known, keep_structure=True))
 
 
 def getitem(spec, inputs=(X,)):
@@ -709,7 +716,7 @@ def keras_3(class_name, args, settings_=None, inputs=(X,)):
         "o",
         class_name,
         dict(settings_ or {}, name="o"),
-        (Call(tuple(inputs), {"args": args, "kwargs": {}}),),
+        (call_of({"args": args, "kwargs": {}}, inputs),),
         None,
         entry,
     )

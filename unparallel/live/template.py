@@ -15,7 +15,17 @@ from ..graph import call_graph, call_of, in_order
 from ..model import Layer, TensorKey, Topology
 from ..plan import not_parallel, output_names
 from ..slices import Context
-from .topology import LiveGraph, check_model, class_name, flat, is_network, keras_classes, keras_module, live_object
+from .topology import (
+    LiveGraph,
+    check_model,
+    class_name,
+    filled,
+    flat,
+    is_network,
+    keras_classes,
+    keras_module,
+    live_object,
+)
 
 
 @dataclass(frozen=True)
@@ -150,8 +160,8 @@ class _Builder:
             if call.node is None:
                 made = _fresh_input(live_object(layer))
             else:
-                args, kwargs = self.graph.filled(call, [tensors[key] for key in call.inputs])
-                made = self._object(layer)(*args, **kwargs)
+                given = filled(call, [tensors[key] for key in call.inputs])
+                made = self._object(layer)(*given.args, **given.kwargs)
             for i, tensor in enumerate(flat(made)):
                 tensors[TensorKey(name, number, i)] = tensor
         inputs, outputs = ([tensors[key] for key in keys] for keys in (topology.inputs, topology.outputs))

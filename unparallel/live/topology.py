@@ -11,10 +11,10 @@ import contextlib
 import marshal
 from importlib import import_module
 from types import FunctionType, ModuleType
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ..errors import UnparallelError
-from ..model import Call, Json, Layer, TensorKey, Topology
+from ..model import Arguments, Call, Input, Json, Layer, TensorKey, Topology
 from ..slices import Name, SavedFunction, Unknown
 
 LIVE = "live"
@@ -111,7 +111,7 @@ def flat(value: Any) -> List[Any]:
 
 
 def map_structure(value: Any, change: Callable[[Any], Any]) -> Any:
-    """Nested lists, tuples, dicts and slices with each leaf put through `change`, in the order of `_plain`."""
+    """Nested lists, tuples, dicts and slices with each leaf put through `change`."""
     if isinstance(value, dict):
         return {key: map_structure(item, change) for key, item in value.items()}
     if isinstance(value, tuple) and hasattr(value, "_fields"):
@@ -196,32 +196,28 @@ def _globals(function: FunctionType) -> Dict[str, object]:
 # -- calls ------------------------------------------------------------------------------------------------
 
 
-class _Arguments(NamedTuple):
-    """What a layer was called with, as live objects.
-
-    `made` says where a tensor comes from, by its id; `marks` which of the leaves are the graph's tensors.
-    """
+class _LiveCall(NamedTuple):
+    """What a layer was called with, as live objects; `made` says where a tensor comes from, by its id."""
 
     args: Tuple[Any, ...]
     kwargs: Dict[str, Any]
     made: Dict[int, History]
-    marks: List[bool]
 
 
-def _arguments(node: Any) -> _Arguments:
+def _live_call(node: Any) -> _LiveCall:
     """The arguments of a call, in every flavour's way of keeping them."""
     arguments: Any = getattr(node, "arguments", None)
     if hasattr(arguments, "kwargs"):  # Keras 3
-        return _Arguments(tuple(arguments.args), dict(arguments.kwargs), {}, [])
+        return _LiveCall(tuple(arguments.args), dict(arguments.kwargs), {})
     if getattr(node, "call_args", None) is not None:  # tf.keras from TensorFlow 2.2 on
-        return _Arguments(tuple(node.call_args), dict(node.call_kwargs), {}, [])
+        return _LiveCall(tuple(node.call_args), dict(node.call_kwargs), {})
     # Before, a node keeps the coordinates of its tensors: better than the tensors' own, which change when a
     # model hands a tensor through.
     tensors = node.input_tensors
     rows = zip(flat(node.inbound_layers), flat(node.node_indices), flat(node.tensor_indices))
     made = {id(tensor): row for tensor, row in zip(flat(tensors), rows)}
     single = isinstance(tensors, list) and len(tensors) == 1
-    return _Arguments((tensors[0] if single else tensors,), dict(arguments or {}), made, [])
+    return _LiveCall((tensors[0] if single else tensors,), dict(arguments or {}), made)
 
 
 def _is_source(layer: Any) -> bool:
@@ -244,8 +240,6 @@ class LiveGraph:
     """Reads live models and remembers which objects it read."""
 
     def __init__(self) -> None:
-        # by the id of `Call.node`, which stays when a topology is changed
-        self._arguments: Dict[int, _Arguments] = {}
         self._models: Dict[int, Any] = {}
         self._kept: List[Any] = []
 
@@ -318,33 +312,34 @@ class LiveGraph:
     ) -> Call:
         if _is_source(live):
             return Call(())
-        arguments = _arguments(node)
+        live_call = _live_call(node)
         inputs: List[TensorKey] = []
 
-        def leaf(value: Any) -> Json:
-            history = _history(value, arguments.made)
-            arguments.marks.append(known(history))
+        def mark(value: Any) -> Any:
+            history = _history(value, live_call.made)
             if history is None or not known(history):
-                return _constant(value)
+                return value
             inputs.append(key(history))
-            shape = list(value.shape) if isinstance(getattr(value, "shape", None), tuple) else None
-            return {"class_name": "__keras_tensor__", "config": {"shape": shape, "keras_history": list(inputs[-1])}}
+            shape = getattr(value, "shape", None)
+            return Input(len(inputs) - 1, tuple(shape) if isinstance(shape, tuple) else None)
 
-        saved = {"args": _plain(arguments.args, leaf), "kwargs": _plain(arguments.kwargs, leaf)}
-        self._arguments[id(saved)] = arguments
-        self._kept.append(saved)
-        return Call(tuple(inputs), saved)
+        # the live objects stay in the node, for a call of the same layer in a new model
+        marked = _mapped(Arguments(live_call.args, live_call.kwargs), mark)
+        return Call(tuple(inputs), marked, _mapped(marked, lambda leaf: leaf if _is_input(leaf) else _constant(leaf)))
 
-    def filled(self, call: Call, tensors: List[Any]) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
-        """The arguments of a call with its tensors, in the order of `Call.inputs`, replaced by `tensors`."""
-        arguments = self._arguments[id(call.node)]
-        fresh, marks = iter(tensors), iter(arguments.marks)
 
-        def change(value: Any) -> Any:
-            return next(fresh) if next(marks) else value
+def _is_input(leaf: object) -> bool:
+    return isinstance(leaf, Input)
 
-        args = map_structure(arguments.args, change)
-        return args, map_structure(arguments.kwargs, change)
+
+def _mapped(arguments: Arguments, change: Callable[[Any], Any]) -> Arguments:
+    args = tuple(map_structure(value, change) for value in arguments.args)
+    return Arguments(args, {name: map_structure(value, change) for name, value in arguments.kwargs.items()})
+
+
+def filled(call: Call, tensors: Sequence[Any]) -> Arguments:
+    """The live arguments of a call with its tensors, in the order of `Call.inputs`, replaced by `tensors`."""
+    return _mapped(call.node, lambda leaf: tensors[leaf.index] if _is_input(leaf) else leaf)
 
 
 def class_name(live: Any) -> str:

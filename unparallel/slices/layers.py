@@ -4,7 +4,7 @@ from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
 from ..errors import BytecodeError
 from ..model import Call, Json, Layer, is_operation
-from .arguments import call_keywords, first_argument
+from .arguments import first_argument
 from .lambdas import NUMBERS, Context, SavedFunction, checked_result, lambda_numbers, whole_numbers
 from .operations import concat
 from .oplayers import KERAS3, evaluate_keras3, evaluate_op, evaluate_tf_function
@@ -26,7 +26,7 @@ def _evaluate_lambda(layer: Layer, call: Call, inputs: Sequence[object], context
         return (Unknown(error.message, named if isinstance(named, str) else layer.class_name),)
     arguments = layer.config.get("arguments") or {}
     try:
-        if not isinstance(arguments, dict) or set(call_keywords(call.node)) - {"mask", "training"}:
+        if not isinstance(arguments, dict):
             raise Undecided("it is called with unusual arguments")
         result = context.follow(saved, [first_argument(call, inputs)], arguments)
     except Undecided as error:

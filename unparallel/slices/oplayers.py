@@ -2,7 +2,7 @@
 
 from typing import Callable, Dict, List, NamedTuple, NoReturn, Sequence
 
-from ..model import Call, Json, Layer
+from ..model import Call, Input, Json, Layer
 from . import functions, rows
 from . import operations as ops
 from .arguments import call_arguments
@@ -137,7 +137,10 @@ def evaluate_keras3(layer: Layer, call: Call, inputs: Sequence[object], context:
 
 def _keras3_slice(call: Call, args: List[object], settings: Dict[str, object]) -> Rows:
     """Lengths stand in the config as numbers: the node tells which are those of the whole axis."""
-    whole = _saved_shape(call.node)
+    tensor = call.given.args[0] if call.given.args else None
+    whole = tensor.shape if isinstance(tensor, Input) else None
+    if whole is None:
+        raise Undecided("the shape of its tensor is not in the file")
     sizes = as_vector(settings.get("shape")).items
     starts = as_vector(args[1] if len(args) > 1 else settings.get("start_indices")).items
     if len(whole) != len(sizes) or len(starts) != len(sizes) or not sizes:
@@ -145,14 +148,6 @@ def _keras3_slice(call: Call, args: List[object], settings: Dict[str, object]) -
     if any(fixed(start) != 0 or size != length for start, size, length in zip(starts[1:], sizes[1:], whole[1:])):
         raise Undecided("it cuts an axis other than the batch")
     return rows.take_rows(args[0], starts[0], as_size(starts[0]) + as_size(sizes[0]))
-
-
-def _saved_shape(node: Json) -> Sequence[object]:
-    try:
-        shape = node["args"][0]["config"]["shape"]
-    except (KeyError, IndexError, TypeError) as error:
-        raise Undecided("the shape of its tensor is not in the file") from error
-    return shape if isinstance(shape, list) else ()
 
 
 KERAS3: Dict[str, Row] = {
