@@ -4,7 +4,8 @@ import pytest
 
 from unparallel import keras_config
 from unparallel.errors import ConfigError
-from unparallel.model import TensorKey
+from unparallel.keras_config import arguments_of, has_arguments, references
+from unparallel.model import Arguments, Call, Input, TensorKey
 
 from . import tiny
 
@@ -195,3 +196,59 @@ def test_a_model_in_a_model_without_end_is_refused():
 def test_json_that_is_nested_too_deeply_is_refused():
     with pytest.raises(ConfigError, match="nested too deeply"):
         keras_config.parse_json("[" * 100_000 + "]" * 100_000, "model_config")
+
+
+# -- the arguments of a call
+
+
+def tensor(layer, shape=(None, 4)):
+    config = {"shape": list(shape), "dtype": "float32", "keras_history": [layer, 0, 0]}
+    return {"class_name": "__keras_tensor__", "config": config}
+
+
+@pytest.mark.parametrize(
+    ("node", "keep", "expected"),
+    [
+        # Keras 1 and 2: a list of tensors, keyword arguments behind them
+        ([["a", 0, 0]], False, Arguments((Input(0),))),
+        ([["a", 0, 0, {"training": True}]], False, Arguments((Input(0),), {"training": True})),
+        ([["a", 0, 0, {}], ["b", 0, 1, {}]], False, Arguments(([Input(0), Input(1)],))),
+        ([["a", 0, 0, {"state": ["b", 0, 0]}], ["c", 0, 0, {}]], False,
+         Arguments(([Input(0), Input(2)],), {"state": Input(1)})),
+        # tf.keras 2.4 on: a tensor alone, a list of one, a constant, a slice
+        (["a", 0, 0, {"y": ["b", 0, 0], "axis": 0}], True, Arguments((Input(0),), {"y": Input(1), "axis": 0})),
+        ([["a", 0, 0, {}]], True, Arguments(([Input(0)],))),
+        ([["_CONSTANT_VALUE", -1, 2, {}], ["a", 0, 0, {}]], True, Arguments(([2, Input(0)],))),
+        (["a", 0, 0, {"slice_spec": [{"start": None, "stop": ["b", 0, 0], "step": None}]}], True,
+         Arguments((Input(0),), {"slice_spec": [slice(None, Input(1), None)]})),
+        # Keras 3
+        ({"args": [tensor("a")], "kwargs": {"mask": None}}, False, Arguments((Input(0, (None, 4)),), {"mask": None})),
+        ({"args": [[tensor("a"), tensor("b", [8])], {"class_name": "__ellipsis__", "config": {}}], "kwargs": {}}, False,
+         Arguments(([Input(0, (None, 4)), Input(1, (8,))], Ellipsis))),
+        ({"args": [tensor("a"), {"class_name": "__slice__", "config": {"start": 1, "stop": 2, "step": None}}],
+          "kwargs": {}}, False, Arguments((Input(0, (None, 4)), slice(1, 2, None)))),
+        # nothing that anybody could read
+        ({"args": 3}, False, Arguments()),
+        (None, False, Arguments(([],))),
+    ],
+)  # fmt: skip
+def test_arguments_of_a_call(node, keep, expected):
+    found = arguments_of(node, {"a", "b", "c"}, keep)
+    assert found == expected
+    # an Input's place is that of the reference
+    order = [layer for layer, _, _ in references(node, {"a", "b", "c"})]
+    assert order == sorted(order)
+
+
+@pytest.mark.parametrize(
+    ("node", "expected"),
+    [
+        ([["a", 0, 0, {}]], False),
+        ([["a", 0, 0, {"training": None}]], True),
+        ({"args": [tensor("a")], "kwargs": {"training": None, "mask": [None, None]}}, False),
+        ({"args": [tensor("a")], "kwargs": {"training": True, "mask": None}}, True),
+        ({"args": [tensor("a")], "kwargs": {"mask": [None, tensor("b")]}}, True),
+    ],
+)
+def test_arguments_besides_the_tensors(node, expected):
+    assert has_arguments(Call((), node, arguments_of(node, {"a", "b"}))) is expected

@@ -469,9 +469,17 @@ def arguments_of(node: Json, known: Any, keep_structure: bool = False) -> Argume
 
 def has_arguments(call: Call) -> bool:
     """Whether a call gives its layer more than tensors, such as `training=True`."""
-    # Keras 3 and live models write out what a model's call has by default
-    default = () if isinstance(call.node, list) else (None, False)
-    return any(value not in default for value in call.given.kwargs.values())
+    values = list(call.given.kwargs.values())
+    if isinstance(call.node, list):
+        return bool(values)
+    # Keras 3 and live models write out what a model's call has by default, a list of masks too
+    while values:
+        value = values.pop()
+        if isinstance(value, (list, tuple)):
+            values.extend(value)
+        elif value not in (None, False):
+            return True
+    return False
 
 
 def shape_of_input(layer: Layer) -> Optional[Tuple[Optional[int], ...]]:
