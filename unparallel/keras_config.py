@@ -11,7 +11,7 @@ Layer classes are never looked up and configs never interpreted: they are carrie
 import json
 from collections import Counter
 from dataclasses import replace
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Callable, Container, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from .errors import ConfigError
 from .model import Arguments, Call, Input, Json, Layer, TensorKey, Topology
@@ -260,7 +260,7 @@ def _nodes(layer: Layer, model: str) -> List[Json]:
     return nodes
 
 
-def _check_node(node: Json, known: Any, layer: str) -> None:
+def _check_node(node: Json, known: Container[str], layer: str) -> None:
     """Refuse a node of Keras 1 or 2 in which something stands for a tensor and names none.
 
     Keyword arguments, the fourth item of a reference, may hold any constant.  tf.keras 2.4 and later write
@@ -300,7 +300,7 @@ def _first_calls(
     }
 
 
-def _as_reference(value: Json, known: Any) -> Optional[Reference]:
+def _as_reference(value: Json, known: Container[str]) -> Optional[Reference]:
     """`[layer, call, tensor]` or `[layer, call, tensor, kwargs]` as a reference, where it is one."""
     if (
         isinstance(value, list)
@@ -326,7 +326,7 @@ def _keras_tensor(value: Json) -> Optional[List[Json]]:
     return None
 
 
-def _ends(value: Json, known: Any, where: str) -> Iterator[Reference]:
+def _ends(value: Json, known: Container[str], where: str) -> Iterator[Reference]:
     """The references of `input_layers` or `output_layers`: a list of them, one alone, or nested structures (Keras 3).
 
     Raises
@@ -349,7 +349,7 @@ def _ends(value: Json, known: Any, where: str) -> Iterator[Reference]:
             raise ConfigError(f"{where}: {text[:100]} is not one of the model's tensors", DAMAGED)
 
 
-def references(node: Json, known: Any) -> Iterator[Reference]:
+def references(node: Json, known: Container[str]) -> Iterator[Reference]:
     """All references in an inbound node, in order, keyword arguments last.
 
     Raises
@@ -374,7 +374,7 @@ def references(node: Json, known: Any) -> Iterator[Reference]:
             stack.extend(reversed(list(value.values())))
 
 
-def replace_references(node: Json, known: Any, new: Callable[[Reference], Reference]) -> Json:
+def replace_references(node: Json, known: Container[str], new: Callable[[Reference], Reference]) -> Json:
     """The node with each of its references put through `new`; the node itself is left alone."""
     history = _keras_tensor(node)
     if history is not None:
@@ -393,7 +393,7 @@ def replace_references(node: Json, known: Any, new: Callable[[Reference], Refere
 class _ArgumentReader:
     """Reads one node's arguments, and counts its references in the order of `references`."""
 
-    def __init__(self, known: Any) -> None:
+    def __init__(self, known: Container[str]) -> None:
         self.known = known
         self.count = 0
 
@@ -438,7 +438,7 @@ class _ArgumentReader:
         return found
 
 
-def arguments_of(node: Json, known: Any, keep_structure: bool = False) -> Arguments:
+def arguments_of(node: Json, known: Container[str], keep_structure: bool = False) -> Arguments:
     """What a layer is called with, out of an inbound node of any Keras.
 
     Parameters
@@ -523,7 +523,7 @@ def render(topology: Topology, old: Topology) -> Json:
     return dict(topology.config, config=dict(config, layers=entries, **ends))
 
 
-def _rendered_ends(old: Json, known: Any, new: Sequence[Reference]) -> Json:
+def _rendered_ends(old: Json, known: Container[str], new: Sequence[Reference]) -> Json:
     """`input_layers` or `output_layers` in the old structure, which says how Keras 3 is to be called."""
     if len(list(_ends(old, known, ""))) == len(new):
         rest = iter(new)

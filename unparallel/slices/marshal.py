@@ -8,7 +8,7 @@ which Python wrote it, so all layouts are tried and those that fit are kept.
 import binascii
 import struct
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterator, List, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Tuple, Union
 
 from ..errors import BytecodeError
 
@@ -57,7 +57,7 @@ class Code:
     kwonly: int
     flags: int
     code: bytes
-    consts: Tuple[Any, ...]
+    consts: Tuple[object, ...]
     names: Tuple[str, ...]
     variables: Tuple[str, ...]
     kinds: bytes
@@ -121,7 +121,7 @@ class _Reader:
         self.position = 0
         self.count = 0
         self.deepest = 0
-        self.shared: List[Tuple[Any, int, int]] = []
+        self.shared: List[Tuple[object, int, int]] = []
         self.interned: List[str] = []
 
     def take(self, size: int) -> bytes:
@@ -133,9 +133,9 @@ class _Reader:
         self.position = end
         return found
 
-    def number(self, form: str = "<i") -> Any:
-        """The next number, packed as the format says."""
-        return struct.unpack(form, self.take(struct.calcsize(form)))[0]
+    def number(self, form: str = "<i") -> int:
+        """The next whole number, packed as the format says."""
+        return int(struct.unpack(form, self.take(struct.calcsize(form)))[0])
 
     def spend(self, objects: int) -> None:
         """Counts objects; one that is referred to again counts again, with all that it holds."""
@@ -149,7 +149,7 @@ class _Reader:
         if depth > MAX_NESTING:
             raise BytecodeError(f"the code object is nested deeper than {MAX_NESTING} levels", HINT)
 
-    def value(self, depth: int) -> Any:
+    def value(self, depth: int) -> object:
         """The next object, with everything in it."""
         byte = self.take(1)[0]
         kind, shares = chr(byte & 0x7F), bool(byte & 0x80)
@@ -167,14 +167,14 @@ class _Reader:
         self.deepest = max(deepest, self.deepest)
         return found
 
-    def whole(self) -> Any:
-        """The one object that the bytes are."""
+    def whole(self) -> Code:
+        """The one code object that the bytes are."""
         found = self.value(0)
-        if self.position != len(self.data):
+        if self.position != len(self.data) or not isinstance(found, Code):
             raise BytecodeError("there are bytes after the code object", HINT)
         return found
 
-    def items(self, size: int, depth: int) -> Tuple[Any, ...]:
+    def items(self, size: int, depth: int) -> Tuple[object, ...]:
         """So many objects in a row."""
         if size < 0 or size > len(self.data) - self.position:
             raise BytecodeError("the code object is cut short", HINT)
@@ -192,7 +192,7 @@ class _Reader:
         return "latin-1" if self.old else "utf-8"
 
 
-def _read_reference(reader: _Reader, depth: int) -> Any:
+def _read_reference(reader: _Reader, depth: int) -> object:
     index = reader.number("<I")
     if index >= len(reader.shared) or reader.shared[index][0] is UNSET:
         raise BytecodeError("the code object refers to a value that it does not hold", HINT)
@@ -215,7 +215,7 @@ def _read_interned_again(reader: _Reader, depth: int) -> str:
     return reader.interned[index]
 
 
-def _read_long(reader: _Reader, depth: int) -> Any:
+def _read_long(reader: _Reader, depth: int) -> Union[int, Other]:
     size = reader.number()
     digits = reader.take(2 * abs(size))
     if abs(size) > 64:
@@ -261,9 +261,9 @@ def _read_dict(reader: _Reader, depth: int) -> Other:
 
 
 def _read_code(reader: _Reader, depth: int) -> Code:
-    found: Dict[str, Any] = {}
+    found: Dict[str, Any] = {}  # each of the kind that `_FITS` has seen
     for field, kind in LAYOUTS[reader.layout]:
-        value = reader.number() if kind == "int" else reader.value(depth)
+        value: object = reader.number() if kind == "int" else reader.value(depth)
         if reader.old:
             value = _as_kind(value, kind)
         if not _FITS[kind](value):
@@ -293,7 +293,7 @@ def _build_code(reader: _Reader, found: Dict[str, Any]) -> Code:
         found.get("kwonly", 0),
         found["flags"],
         found["code"],
-        _as_text(found["consts"]) if reader.old else found["consts"],
+        tuple([_as_text(item) for item in found["consts"]]) if reader.old else found["consts"],
         found["names"],
         variables,
         kinds,
@@ -303,14 +303,14 @@ def _build_code(reader: _Reader, found: Dict[str, Any]) -> Code:
     )
 
 
-def _as_kind(value: Any, kind: str) -> Any:
+def _as_kind(value: object, kind: str) -> object:
     """Python 2 has one type for text and bytes, and writes any of them as an interned name."""
     if kind == "bytes" and isinstance(value, str):
         return value.encode("latin-1")
     return _as_text(value) if kind in ("text", "names") else value
 
 
-def _as_text(value: Any) -> Any:
+def _as_text(value: object) -> object:
     if isinstance(value, bytes):
         return value.decode("latin-1")
     if isinstance(value, tuple):
@@ -318,14 +318,14 @@ def _as_text(value: Any) -> Any:
     return value
 
 
-_FITS: Dict[str, Callable[[Any], bool]] = {
-    "int": lambda value: 0 <= value < 1 << 31,
+_FITS: Dict[str, Callable[[object], bool]] = {
+    "int": lambda value: isinstance(value, int) and 0 <= value < 1 << 31,
     "bytes": lambda value: isinstance(value, bytes),
     "text": lambda value: isinstance(value, str),
     "tuple": lambda value: isinstance(value, tuple),
     "names": lambda value: isinstance(value, tuple) and all(isinstance(item, str) for item in value),
 }
-_READERS: Dict[str, Callable[[_Reader, int], Any]] = {
+_READERS: Dict[str, Callable[[_Reader, int], object]] = {
     "N": lambda reader, depth: None,
     "T": lambda reader, depth: True,
     "F": lambda reader, depth: False,
@@ -334,7 +334,7 @@ _READERS: Dict[str, Callable[[_Reader, int], Any]] = {
     "i": lambda reader, depth: reader.number(),
     "I": lambda reader, depth: reader.number("<q"),
     "l": _read_long,
-    "g": lambda reader, depth: reader.number("<d"),
+    "g": lambda reader, depth: float(struct.unpack("<d", reader.take(8))[0]),
     "f": _read_float_text,
     "y": _read_complex,
     "x": _read_complex_text,
