@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from .comparison import Comparison, compare
     from .conversion import convert, inspect
     from .errors import AlreadySingleError, NotParallelError, UnparallelError, UnparallelWarning
-    from .jobs.outcome import Outcome
-    from .jobs.run import convert_many
+    from .jobs.outcome import Outcome, Outcomes
+    from .jobs.run import convert_many, inspect_many
     from .live.batches import full_batches
     from .live.checkpoint import TemplateCheckpoint, load_template, save_template
     from .live.template import extract_template
@@ -28,6 +28,7 @@ _HOMES = {
     "Inspection": "results",
     "NotParallelError": "errors",
     "Outcome": "jobs.outcome",
+    "Outcomes": "jobs.outcome",
     "TemplateCheckpoint": "live.checkpoint",
     "UnparallelError": "errors",
     "UnparallelWarning": "errors",
@@ -37,6 +38,7 @@ _HOMES = {
     "extract_template": "live.template",
     "full_batches": "live.batches",
     "inspect": "conversion",
+    "inspect_many": "jobs.run",
     "load_template": "live.checkpoint",
     "save_template": "live.checkpoint",
 }
@@ -49,6 +51,7 @@ __all__ = [
     "Inspection",
     "NotParallelError",
     "Outcome",
+    "Outcomes",
     "TemplateCheckpoint",
     "UnparallelError",
     "UnparallelWarning",
@@ -58,6 +61,7 @@ __all__ = [
     "extract_template",
     "full_batches",
     "inspect",
+    "inspect_many",
     "load_template",
     "save_template",
 ]

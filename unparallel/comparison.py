@@ -8,6 +8,7 @@ are reported and decide nothing.  Arrays are read a block at a time.
 from __future__ import annotations
 
 import contextlib
+import math
 from dataclasses import dataclass, field, replace
 from typing import Any, Iterator, NamedTuple
 
@@ -146,7 +147,10 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """The facts as JSON values: what `--json` prints."""
-        return document("comparison", {"equal": self.equal, **as_json(self)})
+        facts = {"equal": self.equal, **as_json(self)}
+        for item in facts["weights"] + facts["optimizer"]:
+            item["largest"] = item["largest"] if math.isfinite(item["largest"]) else None  # JSON has no NaN
+        return document("comparison", facts)
 
     def __str__(self) -> str:
         return "\n".join(map(shown, comparison_lines(self)))

@@ -1,6 +1,6 @@
 """What `convert` and `inspect` return: facts as fields, which the command line only prints."""
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Dict, List, Optional, Tuple
 
 from . import cards, keras_config, lines
@@ -136,13 +136,15 @@ class _Drawable:
 
     drawn: Optional[Subject]
 
-    def picture(self, kind: str = "svg") -> str:
+    def picture(self, kind: str = "svg", *, title: bool = True) -> str:
         """The file's graph as it is and as it will be: what is cut, what is kept, which rows each slice takes.
 
         Parameters
         ----------
         kind : str
             "svg", "mmd" (Mermaid) or "dot" (Graphviz).
+        title : bool
+            Whether the file's name stands above it.
 
         Raises
         ------
@@ -153,7 +155,7 @@ class _Drawable:
             raise UnparallelError(
                 "there is nothing to draw: a weights file holds no layers", "give its architecture, by --architecture"
             )
-        return draw(self.drawn, kind)
+        return draw(self.drawn if title else replace(self.drawn, title=""), kind)
 
     def _svg(self) -> str:
         return draw(self.drawn) if self.drawn is not None else ""

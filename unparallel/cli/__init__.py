@@ -78,8 +78,8 @@ def _parsed(words: List[str]) -> argparse.Namespace:
         options.source = options.sources[0]
         return options
     several = many.is_wanted(options)
-    if several and options.output is None:
-        parser.error("many files need a folder to write to: -o FOLDER")
+    if several and options.picture is not None:
+        parser.error("--picture draws one file; --report NAME.html holds a picture of each model")
     options.source = None if several else options.sources[0]
     return options
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Sequence
 
 from ..errors import UnparallelError
 from ..options import ConvertOptions
-from ..text import size_text
 from .text import complain, say, tell, tell_error
 
 # `unparallel --help` and a file by itself need not wait for what only many files need
@@ -47,7 +46,8 @@ def run(options: argparse.Namespace) -> int:
         complain(error)
         return error.exit_code
     _print_end(options, batch, outcomes)
-    return 1 if any(_is_bad(outcome, options.strict) for outcome in outcomes) else 0
+    bad = _is_bad if options.output is not None else _is_unreadable
+    return 1 if any(bad(outcome, options.strict) for outcome in outcomes) else 0
 
 
 def is_wanted(options: argparse.Namespace) -> bool:
@@ -56,9 +56,7 @@ def is_wanted(options: argparse.Namespace) -> bool:
     if len(options.sources) != 1 or any(flag is not None for flag in flags):
         return True
     (only,) = options.sources
-    if options.output is None:
-        return False
-    if "://" in only or "://" in options.output:
+    if "://" in only or "://" in (options.output or ""):
         return True
     if os.path.isdir(only):
         from .. import tensorflow
@@ -71,7 +69,9 @@ def is_wanted(options: argparse.Namespace) -> bool:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the flags for many files."""
-    group = parser.add_argument_group("many files", "several sources, patterns and folders; TARGET is a folder then")
+    group = parser.add_argument_group(
+        "many files", "several sources, patterns and folders; TARGET is a folder; without -o, a survey"
+    )
     group.add_argument("--files-from", metavar="LIST", help="more sources, one a line (- for standard input)")
     group.add_argument("-j", "--jobs", metavar="N", type=_positive, help="files at a time (1)")
     group.add_argument("--timeout", metavar="SECONDS", type=_seconds, help="the longest that a file may take (3600)")
@@ -79,7 +79,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--memory", metavar="SIZE", type=_bytes, help="the most memory a file may take, such as 4G (a fair share)"
     )
     group.add_argument(
-        "--report", metavar="FILE", help="write what became of each file, as JSON; the next run reads it"
+        "--report",
+        metavar="FILE",
+        help="write what became of each file, as JSON, or as a page (.html); the next run reads it",
     )
     group.add_argument("--dask", metavar="ADDRESS", help="run on the dask cluster with that scheduler")
 
@@ -137,8 +139,8 @@ def _is_exact(options: argparse.Namespace) -> bool:
     """Whether the target is the name for one URL's result (or one URL the target), as for a single local file."""
     if len(options.sources) != 1 or options.files_from is not None:
         return False
-    urls = [name for name in (options.sources[0], options.output) if "://" in name]
-    return bool(urls) and options.output.lower().endswith(FILE_SUFFIXES)
+    urls = [name for name in (options.sources[0], options.output or "") if "://" in name]
+    return bool(urls) and (options.output or "").lower().endswith(FILE_SUFFIXES)
 
 
 @contextlib.contextmanager
@@ -151,7 +153,7 @@ def _progress(options: argparse.Namespace, total: int) -> Iterator[Any]:
         def line(outcome: "Outcome") -> None:
             done.append(outcome)
             if not options.quiet and not options.json:
-                say([f"[{len(done)}/{total}] {_line(outcome)}"])
+                say([f"[{len(done)}/{total}] {outcome}"])
 
         yield line
         return
@@ -178,61 +180,18 @@ def _bar(total: int) -> Optional[Any]:
     return tqdm.tqdm(total=total, unit="file", dynamic_ncols=True, file=sys.stderr)
 
 
-def _line(outcome: "Outcome") -> str:
-    from ..jobs.outcome import CONVERTED
-
-    text = f"{outcome.status:<9} {_shown(outcome.source)}"
-    if outcome.status == CONVERTED:
-        sizes = f"{size_text(outcome.bytes_before)} -> {size_text(outcome.bytes_after)}"
-        return f"{text} -> {_shown(outcome.target)} ({sizes}, {outcome.seconds:.2f} s)"
-    return f"{text}: {outcome.reason}"
-
-
-def _shown(path: str) -> str:
-    """A path below the current folder as the user would type it."""
-    try:
-        here = os.path.join(os.getcwd(), "")
-    except FileNotFoundError:
-        return path
-    return path[len(here) :] if path.startswith(here) and "://" not in path else path
-
-
 def _print_end(options: argparse.Namespace, batch: Any, outcomes: "Sequence[Outcome]") -> None:
     import json
 
+    from ..jobs.table import attention_lines, summary_lines
+
     if options.json:
         tell(json.dumps(batch.report.to_json(), indent=1))
-        return
-    needing = [outcome for outcome in outcomes if not outcome.succeeded or outcome.warnings]
-    needing.sort(key=lambda outcome: outcome.source)
-    lines = [line for outcome in needing for line in _needs(outcome)]
-    if options.quiet:
-        for line in lines:
+    elif options.quiet:
+        for line in attention_lines(outcomes):
             tell_error(line)
-        return
-    say(_table(outcomes) + (["", "needs attention:", *lines] if lines else []))
-
-
-def _table(outcomes: "Sequence[Outcome]") -> List[str]:
-    """What happened, one line a status."""
-    from ..jobs.outcome import CONVERTED, SKIPPED, count
-
-    row = "{:<10} {:>7} {:>11} {:>11}".format
-    lines = ["", row("outcome", "files", "bytes", "clean")]
-    for status, number in count(outcomes).items():
-        of_it = [outcome for outcome in outcomes if outcome.status == status]
-        before = size_text(sum(outcome.bytes_before for outcome in of_it)) if of_it else ""
-        after = size_text(sum(outcome.bytes_after for outcome in of_it)) if status in (CONVERTED, SKIPPED) else ""
-        lines.append(row(status, number, before, after if of_it else "").rstrip())
-    return lines
-
-
-def _needs(outcome: "Outcome") -> List[str]:
-    """The lines on a file that somebody should look at."""
-    if outcome.succeeded:
-        return [f"warning   {_shown(outcome.source)}: {warning}" for warning in outcome.warnings]
-    lines = [f"{outcome.status:<9} {_shown(outcome.source)}: {outcome.reason}"]
-    return lines + [f"          hint: {outcome.hint}"] if outcome.hint else lines
+    else:
+        say(["", *summary_lines(outcomes)])
 
 
 def _say_stopped(outcomes: "Sequence[Outcome]", total: int) -> None:
@@ -247,3 +206,8 @@ def _say_stopped(outcomes: "Sequence[Outcome]", total: int) -> None:
 
 def _is_bad(outcome: "Outcome", strict: bool) -> bool:
     return not outcome.succeeded or (strict and bool(outcome.warnings))
+
+
+def _is_unreadable(outcome: "Outcome", strict: bool) -> bool:
+    """What makes a survey fail: a verdict is no failure."""
+    return outcome.status == "failed" or (strict and bool(outcome.non_finite))

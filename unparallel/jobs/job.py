@@ -34,6 +34,10 @@ class Job:
     parts : int
     run : str
         Tells the jobs of this run from others.
+    survey : bool
+        Look only, and write nothing; `target` is "" then.
+    draw : bool
+        Whether the outcome is to hold a picture.
     """
 
     source: str
@@ -47,6 +51,8 @@ class Job:
     memory: Optional[int] = None
     parts: int = 1
     run: str = ""
+    survey: bool = False
+    draw: bool = False
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,13 @@ from ..atomic import AtomicFile
 from ..errors import FileError, unreadable
 from ..model import Json
 from ..options import absolute_path
+from . import page, table
 
 CONVERTED, SINGLE, SKIPPED, REFUSED, FAILED = STATUSES = ("converted", "single", "skipped", "refused", "failed")
+# What a survey calls a file that a conversion would convert.
+PARALLEL = "parallel"
+SURVEYED = (PARALLEL, *STATUSES[1:])
+BATCH, SURVEY = "batch", "survey"
 FORMAT = 1
 # The report is written again when that many seconds are over, and never takes more than a twentieth of the time.
 INTERVAL = 2.0
@@ -39,6 +44,7 @@ class Outcome:
         "converted"; "single" (there was nothing to undo, and nothing was written); "skipped" (it was done before,
         or a file found in a folder is not a Keras file); "refused" (the file was read, and `reason` says why it is
         not converted); "failed" (it could not be read or written, or its process crashed or went over a limit).
+        Of a survey "parallel" in place of "converted".
     source, target : str
         Absolute paths, or URLs; `target` is "" where nothing is there.
     reason, hint : str
@@ -57,6 +63,18 @@ class Outcome:
         Stands for the options that decide what is written.
     source_fingerprint, target_fingerprint : str
         Change when the file does.
+    template : str
+        Name of the clean model ("" where the file does not tell).
+    replicas, layers, parameters : int
+        Of the wrapper, and of the clean model; 0 where there is none, or nothing could be read.
+    optimizer : str
+        Its class ("" where the file holds none).
+    non_finite : int
+        Number of arrays that hold NaN or Inf.
+    opens_in : str
+        In which Keras the clean file opens.
+    picture : str
+        SVG, for an HTML report; never in JSON.
     """
 
     status: str
@@ -74,6 +92,14 @@ class Outcome:
     options_digest: str = ""
     source_fingerprint: str = ""
     target_fingerprint: str = ""
+    template: str = ""
+    replicas: int = 0
+    layers: int = 0
+    parameters: int = 0
+    optimizer: str = ""
+    non_finite: int = 0
+    opens_in: str = ""
+    picture: str = ""
 
     @property
     def succeeded(self) -> bool:
@@ -82,7 +108,12 @@ class Outcome:
 
     def to_json(self) -> Dict[str, Any]:
         """The outcome as JSON has it."""
-        return dict(asdict(self), versions=dict(self.versions), warnings=list(self.warnings))
+        value = dict(asdict(self), versions=dict(self.versions), warnings=list(self.warnings))
+        del value["picture"]
+        return value
+
+    def __str__(self) -> str:
+        return table.outcome_line(self)
 
     @classmethod
     def from_json(cls, value: Json) -> "Outcome":
@@ -93,9 +124,11 @@ class Outcome:
         ValueError
             It is not what `to_json` gives: a report is a file like any other.
         """
-        if not isinstance(value, dict) or value.get("status") not in STATUSES:
+        if not isinstance(value, dict) or value.get("status") not in (PARALLEL, *STATUSES):
             raise ValueError("no outcome")
-        return cls(**{item.name: _checked(item, value[item.name]) for item in fields(cls) if item.name in value})
+        # a picture in a report is a stranger's: it is drawn anew
+        known = [item for item in fields(cls) if item.name in value and item.name != "picture"]
+        return cls(**{item.name: _checked(item, value[item.name]) for item in known})
 
 
 def _checked(item: "Field[Any]", value: Any) -> Any:
@@ -124,7 +157,9 @@ class Report:
     Parameters
     ----------
     path : str, optional
-        None keeps them in memory only.
+        None keeps them in memory only.  A name that ends in .html or .htm makes a page, anything else JSON.
+    kind : str
+        "batch" or "survey".
 
     Raises
     ------
@@ -132,9 +167,10 @@ class Report:
         `path` exists and is not a report.
     """
 
-    def __init__(self, path: Optional[str]) -> None:
+    def __init__(self, path: Optional[str], kind: str = BATCH) -> None:
         self.path = None if path is None else absolute_path(path)
-        self.earlier = {} if self.path is None else _read(self.path)
+        self.kind = kind
+        self.earlier = {} if self.path is None else _read(self.path, kind)
         self._started = _now()
         self._finished: Optional[str] = None
         self._order: List[str] = []
@@ -164,13 +200,19 @@ class Report:
         counts = Counter(outcome.status for outcome in outcomes)
         return {
             "format": FORMAT,
+            "kind": self.kind,
             "unparallel": __version__,
             "started": self._started,
             "finished": self._finished,
             "sources": len(self._order),
-            "counts": {status: counts[status] for status in STATUSES},
+            "counts": {status: counts[status] for status in (STATUSES if self.kind == BATCH else SURVEYED)},
             "outcomes": [outcome.to_json() for outcome in outcomes],
         }
+
+    @property
+    def is_page(self) -> bool:
+        """Whether people read it in a browser."""
+        return self.path is not None and self.path.lower().endswith((".html", ".htm"))
 
     def write(self) -> None:
         """Replace the file on disk by what is known now.
@@ -184,14 +226,19 @@ class Report:
             return
         start = time.monotonic()
         with AtomicFile(self.path, overwrite=True) as out:
-            with out.open("w", encoding="ascii") as handle:
-                json.dump(self.to_json(), handle, indent=1)
+            if self.is_page:
+                pictures = {source: outcome.picture for source, outcome in self._outcomes.items() if outcome.picture}
+                with out.open("w", encoding="utf-8") as handle:
+                    handle.write(page.page_html(self.to_json(), pictures))
+            else:
+                with out.open("w", encoding="ascii") as handle:
+                    json.dump(self.to_json(), handle, indent=1)
             out.commit()
         end = time.monotonic()
         self._next = end + max(INTERVAL, (end - start) / MAX_REPORT_SHARE)
 
 
-def _read(path: str) -> Dict[str, Outcome]:
+def _read(path: str, kind: str) -> Dict[str, Outcome]:
     """The outcomes of an earlier run, by source; none where there is no file."""
     try:
         # a pipe or a device would be waited for, and must not be replaced
@@ -206,12 +253,14 @@ def _read(path: str) -> Dict[str, Outcome]:
     except ValueError as error:
         raise _no_report(path) from error
     try:
-        value = json.loads(text) if len(text) <= LONGEST else None
+        value = json.loads(page.data_of(text)) if len(text) <= LONGEST else None
         if not isinstance(value, dict) or value.get("format") != FORMAT or not isinstance(value["outcomes"], list):
             raise ValueError("no report")
         outcomes = [Outcome.from_json(item) for item in value["outcomes"]]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise _no_report(path) from error
+    if value.get("kind", BATCH) != kind:
+        raise FileError(f"is the report of a {value['kind']}", "name another report", path)
     return {outcome.source: outcome for outcome in outcomes}
 
 
@@ -226,4 +275,35 @@ def _now() -> str:
 def count(outcomes: Iterable[Outcome]) -> Dict[str, int]:
     """How many outcomes there are of each status, in a fixed order."""
     counts = Counter(outcome.status for outcome in outcomes)
-    return {status: counts[status] for status in STATUSES}
+    return {status: counts[status] for status in (SURVEYED if counts[PARALLEL] else STATUSES)}
+
+
+class Outcomes(Tuple[Outcome, ...]):
+    """Outcomes that show themselves, as text and in a notebook: `Outcomes(convert_many(...))`.
+
+    Examples
+    --------
+    >>> print(Outcomes([Outcome("refused", "/runs/a.h5", reason="the file is truncated", bytes_before=2048)]))
+    outcome      files       bytes       clean
+    converted        0
+    single           0
+    skipped          0
+    refused          1      2.0 KB
+    failed           0
+    <BLANKLINE>
+    needs attention:
+    refused   /runs/a.h5: the file is truncated
+    """
+
+    def __str__(self) -> str:
+        return "\n".join(table.summary_lines(self))
+
+    def _repr_html_(self) -> str:
+        return page.outcomes_html([outcome.to_json() for outcome in self])
+
+    def to_dict(self) -> Dict[str, Any]:
+        """The outcomes as JSON values."""
+        counts = count(self)
+        kind = SURVEY if PARALLEL in counts else BATCH
+        outcomes = [outcome.to_json() for outcome in self]
+        return {"format": FORMAT, "kind": kind, "unparallel": __version__, "counts": counts, "outcomes": outcomes}

@@ -28,6 +28,7 @@ from ..errors import (
     FileError,
     HostileFileError,
     NotKerasError,
+    NotParallelError,
     TargetExistsError,
     UnparallelError,
     VerificationError,
@@ -35,10 +36,10 @@ from ..errors import (
     unreadable,
 )
 from ..options import ConvertOptions, StrPath, absolute_path, path_text, takes_options
-from ..results import Conversion
+from ..results import Conversion, Inspection
 from . import remote, sources, worker
 from .job import TIMEOUT, Decision, Facts, Job, decide
-from .outcome import CONVERTED, FAILED, REFUSED, SINGLE, SKIPPED, Outcome, Report
+from .outcome import BATCH, CONVERTED, FAILED, REFUSED, SINGLE, SKIPPED, SURVEY, Outcome, Report
 from .sources import SourceFile
 
 
@@ -74,7 +75,7 @@ def convert_many(
     overwrite : bool
         Convert again what is done, and replace whatever has a target's name.
     report : path, optional
-        A JSON file: what happened, kept up to date, and what the next run skips by.
+        A JSON file, or a page by the ending .html: what happened, kept up to date, and what the next run skips by.
     **options
         The fields of `ConvertOptions`, as for `convert`.
 
@@ -109,6 +110,40 @@ def convert_many(
     return batch.run()
 
 
+def inspect_many(
+    sources: Union[StrPath, Iterable[StrPath]],
+    *,
+    executor: Optional[futures.Executor] = None,
+    jobs: int = 1,
+    timeout: Optional[float] = TIMEOUT,
+    memory: Optional[int] = None,
+    report: Optional[StrPath] = None,
+    **options: Any,
+) -> Iterator[Outcome]:
+    """Say what many files are, each on its own and in a process of its own; nothing is written but the report.
+
+    Parameters
+    ----------
+    sources, executor, jobs, timeout, memory, report
+        As for `convert_many`.
+    **options
+        `architecture`, `trust_slices`, `scan`, `by_names`, as for `inspect`.
+
+    Yields
+    ------
+    Outcome
+        One for each source; "parallel" is what `convert_many` would convert.
+
+    Examples
+    --------
+    >>> import unparallel
+    >>> print(unparallel.Outcomes(unparallel.inspect_many("runs", jobs=4)))     # doctest: +SKIP
+    """
+    full = ConvertOptions(**options)
+    batch = Batch(sources, None, full, executor=executor, jobs=jobs, timeout=timeout, memory=memory, report=report)
+    return batch.run()
+
+
 class Batch:
     """A run that is prepared: its jobs are known, nothing is written.
 
@@ -118,6 +153,8 @@ class Batch:
         More sources, whose paths are kept below the target as they stand.
     exact : bool
         `target` is not a folder but the name for the only source's result.
+    target : path, optional
+        None for a survey: the sources are looked at, and nothing is written.
     others
         As for `convert_many`.
     """
@@ -125,7 +162,7 @@ class Batch:
     def __init__(
         self,
         named: Union[StrPath, Iterable[StrPath]],
-        target: StrPath,
+        target: Optional[StrPath],
         options: ConvertOptions,
         *,
         listed: Sequence[str] = (),
@@ -138,18 +175,20 @@ class Batch:
         report: Optional[StrPath] = None,
     ) -> None:
         _check_numbers(jobs, timeout, memory)
-        root = path_text(target)
-        root = root if remote.is_url(root) else absolute_path(root)
+        survey = target is None
+        root = path_text(target) if target is not None else ""
+        root = root if survey or remote.is_url(root) else absolute_path(root)
         if not exact and os.path.exists(root) and not os.path.isdir(root):
             raise FileError("is a file", "more than one file needs a folder as target", root)
         self.executor = executor
         self.width = jobs
         self.root = os.path.dirname(root) if exact else root
-        self.report = Report(None if report is None else path_text(report))
+        self.report = Report(None if report is None else path_text(report), SURVEY if survey else BATCH)
         # read here, once: an architecture that cannot be read is one error, and not one for each file
         options = with_architecture(options)
         found = sources.find([named] if isinstance(named, (str, os.PathLike)) else named, listed, root)
         places = [root] if exact and len(found) == 1 else sources.targets(found, root)
+        places = [""] * len(found) if survey else places
         common = Job(
             source="",
             target="",
@@ -161,6 +200,8 @@ class Batch:
             memory=memory,
             parts=jobs if executor is None else os.cpu_count() or 1,
             run=secrets.token_hex(8),
+            survey=survey,
+            draw=self.report.is_page,
         )
         self.problems = [_problem(item) for item in found if item.reason]
         self.jobs = [
@@ -184,7 +225,8 @@ class Batch:
     def run(self) -> Iterator[Outcome]:
         """Do the jobs; yield each outcome when it is known."""
         self.report.begin([item.source for item in self.problems] + [job.source for job in self.jobs])
-        _make_folder(self.root)
+        if self.root:
+            _make_folder(self.root)
         finished = False
         try:
             for outcome in self._outcomes():
@@ -222,7 +264,7 @@ class Batch:
 
     def _sweep(self) -> None:
         """Remove what killed processes left beside the targets."""
-        folders = {os.path.dirname(job.target) for job in self.jobs if not remote.is_url(job.target)}
+        folders = {os.path.dirname(job.target) for job in self.jobs if job.target and not remote.is_url(job.target)}
         if self.report.path is not None:
             folders.add(os.path.dirname(self.report.path))
         atomic.remove_leftovers(sorted(folders) + [tempfile.gettempdir()])
@@ -312,7 +354,7 @@ def run_job(job: Job) -> Outcome:
 
 def _clean_up_after(job: Job) -> None:
     folders = [tempfile.gettempdir()]
-    if not remote.is_url(job.target):
+    if job.target and not remote.is_url(job.target):
         folders.append(os.path.dirname(job.target))
     atomic.remove_leftovers(folders)
 
@@ -344,16 +386,23 @@ def convert_one(job: Job) -> Outcome:
 
 
 def _work(job: Job) -> Outcome:
+    if job.survey:
+        return _surveyed(job)
     facts = _facts(job)
     decision = decide(job, facts)
     if decision is Decision.SKIP and job.previous is not None:
         done = job.previous
+        if job.draw and not remote.is_url(job.source):
+            done = replace(done, picture=_picture(job, job.source))
         return replace(done, status=SKIPPED, reason="done before") if done.target else done
     with remote.fetched(job.source) as local, _by_its_name(job, local):
         try:
             outcome = _carried_out(job, decision, local)
         except AlreadySingleError as error:
             outcome = Outcome(SINGLE, job.source, "", _reason(job, error), error.hint, bytes_before=_size(local))
+            outcome = _with_facts(job, outcome, local)
+        except NotParallelError as error:
+            outcome = _with_facts(job, _failure(job, error), local)
         except (NotKerasError, HostileFileError) as error:
             if job.named or not _is_foreign(local, error):
                 raise
@@ -433,7 +482,63 @@ def _outcome(job: Job, status: str, done: Conversion) -> Outcome:
         warnings=done.warnings,
         verified=done.verified,
         keras_version=done.keras_version or "",
+        template=done.template,
+        replicas=max([wrapper.replicas for wrapper in done.wrappers] or [0]),
+        layers=done.layers,
+        parameters=done.parameters,
+        optimizer=done.optimizer or "",
+        non_finite=len(done.non_finite),
+        opens_in=done.opens_in,
+        picture=done.picture("svg", title=False) if job.draw and done.drawn is not None else "",
     )
+
+
+def _surveyed(job: Job) -> Outcome:
+    """What a source is, by `inspect`."""
+    with remote.fetched(job.source) as local, _by_its_name(job, local):
+        try:
+            seen = conversion.look(local, job.options)
+        except UnparallelError as error:
+            if not job.named and isinstance(error, (NotKerasError, HostileFileError)) and _is_foreign(local, error):
+                return Outcome(SKIPPED, job.source, "", "not a Keras file", bytes_before=_size(local))
+            return replace(_failure(job, error), status=FAILED)  # what cannot be read has no verdict
+    return _seen(job, Outcome(seen.verdict, job.source, "", seen.reason, seen.hint), seen)
+
+
+def _seen(job: Job, outcome: Outcome, seen: Inspection) -> Outcome:
+    """The outcome with the facts of an inspection."""
+    return replace(
+        outcome,
+        bytes_before=seen.bytes_before,
+        warnings=seen.warnings,
+        keras_version=seen.keras_version or "",
+        template=seen.template,
+        replicas=max([wrapper.replicas for wrapper in seen.wrappers] or [0]),
+        layers=len(seen.layers),
+        parameters=seen.parameters,
+        optimizer=seen.optimizer or "",
+        non_finite=len(seen.non_finite),
+        opens_in=seen.opens_in,
+        picture=seen.picture("svg", title=False) if job.draw and seen.drawn is not None else "",
+    )
+
+
+def _with_facts(job: Job, outcome: Outcome, local: str) -> Outcome:
+    """The outcome of a file that is left as it is, with what can be read of it without its weights."""
+    try:
+        seen = conversion.look(local, replace(job.options, scan=False, strict=False))
+    except UnparallelError:
+        return outcome  # it has been judged already
+    return replace(_seen(job, outcome, seen), warnings=outcome.warnings)
+
+
+def _picture(job: Job, local: str) -> str:
+    """The picture for a source that is not converted again; none is no reason to fail."""
+    try:
+        seen = conversion.look(local, replace(job.options, scan=False, strict=False))
+        return seen.picture("svg", title=False) if seen.drawn is not None else ""
+    except UnparallelError:
+        return ""
 
 
 def _is_foreign(path: str, error: UnparallelError) -> bool:
