@@ -61,8 +61,9 @@ def is_wanted(options: argparse.Namespace) -> bool:
     if os.path.isdir(only):
         from .. import tensorflow
 
-        # a checkpoint's folder is meant by itself where a file is to come of it
-        one = options.output.lower().endswith(FILE_SUFFIXES) and tensorflow.prefixes(only)
+        # a checkpoint's folder is meant by itself where a file is to come of it, or nothing
+        aimed = options.output is None or options.output.lower().endswith(FILE_SUFFIXES)
+        one = aimed and tensorflow.prefixes(only)
         return not (tensorflow.is_saved_model(only) or one)
     return any(char in only for char in "*?[") and not os.path.lexists(only)
 
