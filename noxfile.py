@@ -206,10 +206,10 @@ def _nothing_is_lost(session, wheel):
 
 @nox.session
 def fuzz(session):
-    """Changed configs, by what they mean and by their weights, and damaged files: `-- COUNT SEED`."""
+    """Changed configs, by what they mean and by their weights, bytecode, and damaged files: `-- COUNT SEED`."""
     session.install("-e", ".[test]")
     count, seed = (*session.posargs, *("100000", "0")[len(session.posargs) :])
-    for harness, share in (("meaning", 1), ("config", 50), ("container", 10)):
+    for harness, share in (("meaning", 1), ("bytecode", 50), ("config", 50), ("container", 10)):
         words = ["--count", str(int(count) // share), "--seed", seed]
         session.run("python", "-m", f"fuzz.{harness}", *words)
 

@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 
 import unparallel
-from fuzz import config, container
+from fuzz import bytecode, config, container
 
 from .processes import ROOT
 
@@ -46,6 +46,22 @@ def test_changed_configs():
     assert sum(counts.values()) == INPUTS
     assert counts["refused"] > INPUTS // 10
     assert counts["converted"] > INPUTS // 50
+
+
+def test_bytecode_does_what_is_proven_of_it():
+    versions = bytecode.pythons()
+    here = {"{}.{}".format(*sys.version_info[:2]): sys.executable}
+    counts = bytecode.run(INPUTS, SEED, {**versions, **here})
+    print(dict(counts), *versions)
+    assert counts["proven"] > INPUTS // 10
+    assert counts["unknown"] > INPUTS // 10
+
+
+def test_a_proof_that_the_code_does_not_keep_is_seen():
+    case = next(case for case in bytecode.functions(sys.executable, SEED, INPUTS) if bytecode.check(case) == "proven")
+    case["rows"][-1] = [[number + 1 for number in case["rows"][-1][0]]]
+    with pytest.raises(AssertionError, match="a batch of 13"):
+        bytecode.check(case)
 
 
 def no_class_name(config):
