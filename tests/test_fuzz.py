@@ -72,6 +72,11 @@ def a_name_that_is_no_text(config):
     config["config"]["name"] = {"name": "x"}
 
 
+def a_layer_config_that_is_a_list(config):
+    template = next(layer for layer in config["config"]["layers"] if layer["class_name"] == "Model")
+    template["config"]["layers"][1]["config"] = [template["config"]["layers"][1]["config"]]
+
+
 def a_batch_size_that_is_a_list(config):
     template = next(layer for layer in config["config"]["layers"] if layer["class_name"] == "Model")
     template["config"]["layers"][0]["config"]["batch_input_shape"] = [[None], 8, 8, 3]
@@ -93,7 +98,13 @@ def an_output_of_the_template_that_is_not_there(config):
     config["config"]["layers"][-1]["inbound_nodes"] = [[["digits", 1, 9, {}], ["digits", 2, 9, {}]]]
 
 
-CHANGES = [no_class_name, a_name_that_is_no_text, a_batch_size_that_is_a_list, an_output_that_is_not_there]
+CHANGES = [
+    no_class_name,
+    a_layer_config_that_is_a_list,
+    a_name_that_is_no_text,
+    a_batch_size_that_is_a_list,
+    an_output_that_is_not_there,
+]
 CHANGES += [an_input_that_is_the_merge, a_tensor_object_without_a_config, an_output_of_the_template_that_is_not_there]
 
 

@@ -503,7 +503,7 @@ BOMBS = [
     (lzf_bomb, "that (does not unpack to 65536|is stored in more)"),
     (gzip_in_gzip, "is compressed twice"),
     (one_array_by_a_thousand_names, "claim more bytes than the file has"),
-    (one_array_in_many_lists, "is listed twice"),
+    (one_array_in_many_lists, "lists weight 'first/kernel:0' twice"),
     (groups_without_end, "groups nested more than 64 deep"),
     (cycles_of_hard_links, ""),
     (million_layers, "hold texts of 157000096 bytes"),

@@ -167,6 +167,8 @@ def _layer(item: Dict[str, Json], fallback: str, depth: int) -> Layer:
     own = config.get("name") if isinstance(config, dict) else None
     name = _checked_name(item.get("name") or own or fallback)
     submodel = _model(item, name, depth + 1) if is_model(item) else None
+    if submodel is None and not isinstance(config, dict):
+        raise ConfigError(f"the config of layer {name!r} is a list, and no model's", DAMAGED)
     return Layer(name, str(item["class_name"]), config, (), submodel, item)
 
 

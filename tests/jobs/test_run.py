@@ -593,7 +593,7 @@ def test_a_bar_on_a_terminal(tmp_path, monkeypatch, capsys):
     assert "file/s" in said.err
     assert "not converted" in said.err
     assert "[1/" not in said.out
-    assert "these need a person" in said.out
+    assert "needs attention" in said.out
 
 
 def test_without_tqdm_a_terminal_gets_lines(tmp_path, monkeypatch, capsys):
