@@ -233,7 +233,7 @@ def conformance_oldest(session):
 
 
 def _check_conformance(session):
-    for cases in ("cases", "outside"):
+    for cases in ("cases", "outside", "tensorflow"):
         folder = os.path.join(CONFORMANCE, cases)
         session.run("python", os.path.join(CONFORMANCE, "check.py"), folder, *session.posargs)
 

@@ -12,6 +12,7 @@ of Keras on which `tests/live` runs it.
 import contextlib
 import doctest
 import io
+import lzma
 import os
 import re
 import shlex
@@ -98,6 +99,16 @@ def prepare(folder: Any) -> None:
     ]:
         os.makedirs(os.path.dirname(str(folder / name)), exist_ok=True)
         shutil.copy(os.path.join(fixtures, source), str(folder / name))
+    formats = os.path.join(fixtures, "tf115-formats")
+    for name in ("architecture.json", "checkpoint", "saver", "saved_model"):
+        copied = shutil.copytree if os.path.isdir(os.path.join(formats, name)) else shutil.copy
+        copied(os.path.join(formats, name), str(folder / name))
+    for name in ("checkpoint", "saver"):
+        for path in (folder / name).iterdir():
+            shutil.move(str(path), str(folder))
+        (folder / name).rmdir()
+    for packed in [*folder.glob("*.xz"), *folder.glob("saved_model/*.xz")]:
+        packed.with_suffix("").write_bytes(lzma.decompress(packed.read_bytes()))
     (folder / "bin").mkdir()
     command = folder / "bin" / "unparallel"
     command.write_text(f'#!/bin/sh\nPYTHONPATH={shlex.quote(ROOT)} exec "{sys.executable}" -m unparallel "$@"\n')
