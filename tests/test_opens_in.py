@@ -1,7 +1,5 @@
-"""Where a clean file opens: what is said, against what Keras 3 and tf_keras do with the fixtures (where they are)."""
+"""What is said of where a clean file opens; `tests/live/modern` compares it with what Keras 3 and tf_keras do."""
 
-import glob
-import importlib
 import os
 
 import pytest
@@ -14,10 +12,6 @@ from unparallel.reader import read
 from . import tiny
 
 FIXTURES = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "fixtures")
-GOLD = sorted(glob.glob(os.path.join(FIXTURES, "*", "template.h5")))
-CONFORMANCE = os.environ.get("UNPARALLEL_CONFORMANCE")
-if CONFORMANCE:
-    GOLD += sorted(glob.glob(os.path.join(CONFORMANCE, "cases", "**", "template.h5"), recursive=True))
 
 
 def said_of(path):
@@ -68,29 +62,3 @@ def test_own_classes_and_code_are_named(tmp_path):
     said = said_of(path)
     assert said.startswith("Keras 2.2.4; only under Python 3.")
     assert said.endswith("; not in tf_keras and Keras 3: layer 'cut' holds Python code")
-
-
-@pytest.mark.parametrize("name", ["tf_keras", "keras"])
-@pytest.mark.timeout(900)
-def test_the_frameworks_agree(name):
-    """Load each gold file as the line says it can be loaded, and see the others fail."""
-    framework = pytest.importorskip(name)
-    if name == "keras" and not framework.__version__.startswith("3."):
-        pytest.skip("this is not Keras 3")
-    load_model = importlib.import_module(name).models.load_model
-    wrong = []
-    for path in GOLD:
-        said = said_of(path)
-        if "custom_objects" in said:
-            continue
-        opening = said.partition("; not in ")[0]
-        expected = ("tf_keras" if name == "tf_keras" else "Keras 3") in opening
-        try:
-            load_model(path, compile=False)
-            opened = True
-        except Exception:  # noqa: BLE001  a framework may fail as it likes
-            opened = False
-        if opened != expected:
-            wrong.append((path, said))
-        framework.backend.clear_session()
-    assert wrong == []
