@@ -1,6 +1,9 @@
 """Blocks, budgets and what a call may change: where a proof must not go on."""
 
+import base64
 import json
+import marshal
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -124,6 +127,55 @@ def test_code_that_is_referred_to_many_times_is_read_once(monkeypatch):
     monkeypatch.setattr(_Decoder, "_read", lambda self, code: count.append(code) or read(self, code))
     assert list(readings(replace(code, consts=code.consts + (inner,) * 5000))) == ["3.7"]
     assert len(count) <= 3 * len(VERSIONS)
+
+
+def compiled(body):
+    """A Lambda of the running Python."""
+    space = {}
+    exec(compile("def f(x):\n    a = ()\n    " + body.replace("\n", "\n    "), "slices.py", "exec"), space)
+    config = {"function": [base64.b64encode(marshal.dumps(space["f"].__code__)).decode("ascii"), None, None]}
+    return Layer("l", "Lambda", config, (Call((X,)),))
+
+
+NESTED = "for i in range(900):\n    a = (a, a)\n"
+
+
+@pytest.mark.skipif("{}.{}".format(*sys.version_info[:2]) not in VERSIONS, reason="no table for this Python")
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize(
+    "body",
+    [
+        # tuples that hold 2 ** 900 others, or lie 900 deep
+        NESTED + "foo(a)\nreturn x[:4] if a == (a, a) else a",
+        NESTED + "foo(a)\nreturn x[a]",
+        NESTED + "return K.mean(x, axis=a, keepdims=a)",
+        NESTED + "return tf.concat(a, a)",
+        NESTED + "with tf.name_scope(a):\n    return a",
+        "while True:\n    a = (a,)\n    foo(a)",
+        "a = []\na.append(a)\nfoo((a,))\nreturn a",
+        # work that no loop is needed for
+        "while True:\n    b = ([0] * 3000)[:]",
+        "n = tf.shape(x)[0]\nx = x[n // 509:]\nwhile True:\n    x = x[1:]",
+        "a = slice(1)\nwhile True:\n    a = slice(a, a, a)",
+        "while True:\n    a = list(zip([x] * 2000, [x] * 2000))",
+        "a = 3\nwhile True:\n    a = a * a",
+        "a = 'a'\nwhile True:\n    a = a + a",
+        "while True:\n    a = (a, list(range(4000)))",
+    ],
+)
+def test_values_that_grow_end_in_an_answer(body):
+    context = Context()
+    layer = compiled(body)
+    (found,) = evaluate(layer, layer.calls[0], [Tensor(X)], context)
+    assert isinstance(found, Unknown)
+    assert context.budget.spent < 16_000
+
+
+@pytest.mark.skipif("{}.{}".format(*sys.version_info[:2]) not in VERSIONS, reason="no table for this Python")
+@pytest.mark.parametrize("body", ["a[:]\na[:]\na[:]", "len(a)\nlen(a)\nlen(a)"])
+def test_long_lists_count_for_what_they_are(body):
+    layer = compiled("a = [0] * 3000\n" + body + "\nreturn x")
+    assert evaluate(layer, layer.calls[0], [Tensor(X)])[0].reason == "it takes more than 10000 steps"
 
 
 # -- shapes in the file

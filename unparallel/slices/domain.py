@@ -9,6 +9,8 @@ from .operations import binary, compare_values, static_shape, subscript, truth
 from .sizes import Size, Undecided, Vector
 from .values import Method, Name, OpenTuple, Rows, Scope, Tensor, Unknown
 
+_MOST_LOOKED_AT = 64
+
 _LITERALS: Dict[str, object] = {"True": True, "False": False, "None": None, "Ellipsis": Ellipsis}
 
 # Functions that only say something: they leave whatever they are given alone
@@ -111,15 +113,20 @@ class RowDomain(Domain):
 
 
 def _can_change(values: Sequence[object]) -> bool:
-    """Whether any of the values can be changed by a function that is given it: a list, or a function with variables."""
-    return any(
-        isinstance(value, (list, Function))
-        or isinstance(value, tuple)
-        and _can_change(value)
-        or isinstance(value, Method)
-        and _can_change([value.owner])
-        for value in values
-    )
+    """Whether a function that is given these values can change any: a list, or the variables of another function."""
+    stack = list(values)
+    # tuples of tuples grow without end, and what is long enough is not looked through
+    for _ in range(_MOST_LOOKED_AT):
+        if not stack:
+            return False
+        value = stack.pop()
+        if isinstance(value, (list, Function)):
+            return True
+        if isinstance(value, tuple):
+            stack.extend(value[:_MOST_LOOKED_AT])
+        elif isinstance(value, Method):
+            stack.append(value.owner)
+    return True
 
 
 def _call_method(method: Method, args: Sequence[object], kwargs: Mapping[str, object]) -> object:

@@ -19,8 +19,9 @@ else:
     Protocol = object
 
 MAX_STEPS = 10_000
-# Of all functions of a file together: a step takes about two microseconds, and the honest code of a slice some fifty.
-MAX_FILE_STEPS = 1_000_000
+# Of all functions of a file together.  A step takes one or two microseconds; a slice of 2 replicas takes about a
+# hundred steps, one of 500 replicas about 700, since sizes are longer there.
+MAX_FILE_STEPS = 2_000_000
 MAX_DEPTH = 8
 
 # Whatever a function may handle: Python's own plain values, and those of a domain, which narrows them
@@ -160,6 +161,7 @@ class Machine:
         if function is _EXIT and not kwargs and all(arg is None for arg in args):
             return None
         if not isinstance(function, Function):
+            self.spend(sum(self.domain.cost(arg) for arg in args))
             result = self.domain.call(function, args, kwargs)
             self.spend(self.domain.cost(result))
             return result
@@ -421,14 +423,20 @@ def _unary(symbol: str) -> _Handler:
 
 def _subscript(frame: _Frame, it: Instruction) -> None:
     value, index = frame.popn(2)
-    frame.push(frame.domain.subscript(value, index))
+    _push_part(frame, value, index)
+
+
+def _push_part(frame: _Frame, value: Value, index: Value) -> None:
+    result = frame.domain.subscript(value, index)
+    frame.machine.spend(frame.domain.cost(result))
+    frame.push(result)
 
 
 def _subscript_slice(has_start: bool, has_stop: bool) -> _Handler:
     def handle(frame: _Frame, it: Instruction) -> None:
         stop = frame.pop() if has_stop else None
         start = frame.pop() if has_start else None
-        frame.push(frame.domain.subscript(frame.pop(), slice(start, stop)))
+        _push_part(frame, frame.pop(), slice(start, stop))
 
     return handle
 
