@@ -1,0 +1,50 @@
+"""What looks like a slice and belongs to no wrapper: where a search may begin, and what it says when it finds none."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from .. import slices
+from ..graph import CallKey
+from ..model import TensorKey
+from .facts import GraphFacts
+from .values import NearMiss
+
+
+def slice_like(facts: GraphFacts) -> list[TensorKey]:
+    """The tensors that are parts of a batch or look so; else those that hand a batch on whole, if there are several."""
+    return [key for key in facts.first_outputs if _is_slice_like(facts, key)] or _whole_copies(facts)
+
+
+def downstream(facts: GraphFacts, cut: list[TensorKey]) -> set[CallKey]:
+    """The calls that depend on any of the tensors, those that make them included."""
+    reached = {key[:2] for key in cut}
+    for node in facts.order:
+        if node not in reached and any(before in reached for before in facts.graph.predecessors(node)):
+            reached.add(node)
+    return reached
+
+
+def unjoined(facts: GraphFacts, cut: list[TensorKey]) -> list[NearMiss]:
+    """Slices that no merge answers to: a wrapper whose other replicas are not in the file."""
+    for key in cut:
+        value = facts.values.get(key)
+        what = slices.describe(value) if isinstance(value, slices.Rows) else "what looks like a part of the batch"
+        return [NearMiss(f"layer {key.layer!r} takes {what}, and nothing joins the parts again", 0)]
+    return []
+
+
+def _is_slice_like(facts: GraphFacts, key: TensorKey) -> bool:
+    value = facts.values.get(key)
+    if isinstance(value, slices.Rows):
+        return bool(slices.check_partition([value]))
+    piece = facts.looks_like_slice(key)
+    return piece is not None and piece[1] > 1
+
+
+def _whole_copies(facts: GraphFacts) -> list[TensorKey]:
+    """Lambdas that hand one batch on whole, two or more of them: replicas that all see everything."""
+    whole = [(key, facts.values.get(key)) for key in facts.first_outputs]
+    sources = [(key, value.source) for key, value in whole if isinstance(value, slices.Rows)]
+    count = Counter(source for _, source in sources)
+    return [key for key, source in sources if count[source] > 1]
