@@ -252,3 +252,15 @@ def test_arguments_of_a_call(node, keep, expected):
 )
 def test_arguments_besides_the_tensors(node, expected):
     assert has_arguments(Call((), node, arguments_of(node, {"a", "b"}))) is expected
+
+
+def test_keras_1_may_list_a_layer_that_returned_its_input():
+    # ActivityRegularization(l1=.1) on an Input, as Keras 1.2.2 saves it
+    nodes = [[["in", 0, 0]]]
+    layers = [
+        {"name": "in", "class_name": "InputLayer", "config": {"name": "in"}, "inbound_nodes": []},
+        {"name": "act", "class_name": "ActivityRegularization", "config": {"name": "act"}, "inbound_nodes": nodes},
+    ]
+    ends = {"input_layers": [["act", 0, 0]], "output_layers": [["act", 0, 0]]}
+    topology = keras_config.parse({"class_name": "Model", "config": dict(ends, name="m", layers=layers)})
+    assert [key.layer for key in topology.inputs] == ["act"]

@@ -4,6 +4,8 @@ import abc
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
+import numpy as np
+
 from .errors import HostileFileError
 
 # Two of these, one of each file, stay in a core's cache while they are compared and scanned.
@@ -63,6 +65,11 @@ class ArraySource(abc.ABC):
     @abc.abstractmethod
     def stored_size(self) -> int:
         """Bytes of all of the source on disk."""
+
+    def numbers(self, path: str) -> Any:
+        """The whole array, in memory."""
+        array = self.arrays[path]
+        return np.frombuffer(b"".join(self.blocks(path)), array.code or array.dtype).reshape(array.shape)
 
     def packed(self, path: str, ours: bool = False) -> Optional[Iterator[Any]]:
         """The pieces of a compressed array as they are stored; None for any other array."""

@@ -13,7 +13,7 @@ from .architecture import with_architecture
 from .atomic import AtomicFile
 from .errors import FileError, UnparallelError, UnparallelWarning
 from .formats import Format, Opened, format_of, open_model
-from .options import Architecture, ConvertOptions, StrPath, path_text, takes_options
+from .options import Activations, Architecture, ConvertOptions, StrPath, path_text, takes_options
 from .plan import Plan
 from .results import Conversion, Inspection
 from .weights.health import HealthCheck, listed, refusal
@@ -72,12 +72,18 @@ def run(
     options = with_architecture(options)
     form = format_of(target)
     _check_apart(source, target)
-    with AtomicFile(target, overwrite, source, parents=parents) as out:
+    if options.check and form.try_out is None:
+        raise UnparallelError(
+            "--check is for .keras targets: it loads them in Keras 3", "leave it out, or write .keras"
+        )
+    with AtomicFile(target, overwrite, source, "checked.keras" if options.check else "", parents) as out:
         with open_model(source) as opened:
             plan = _plan(form, opened, options)
             health = _health(opened, plan, options)
             form.write(opened.source, plan, health, out)
             _check(form, opened, out.partial, plan, health, options)
+            if options.check and form.try_out is not None:
+                plan = replace(plan, notes=plan.notes + (form.try_out(out.partial, plan),))
             done = _result(opened, plan, health, target, out.size, options)
         out.commit()
     return done
@@ -109,13 +115,14 @@ def inspect(
     trust_slices: bool = False,
     scan: bool = True,
     by_names: bool = False,
+    activations: Activations = None,
 ) -> Inspection:
     """Say what a file holds and what `convert` would make of it; nothing is written.
 
     Parameters
     ----------
     source : path
-    architecture, trust_slices, scan, by_names
+    architecture, trust_slices, scan, by_names, activations
         As for `convert`.
 
     Returns
@@ -132,7 +139,9 @@ def inspect(
     UnparallelWarning
         For each of the result's `warnings`.
     """
-    options = ConvertOptions(architecture=architecture, trust_slices=trust_slices, scan=scan, by_names=by_names)
+    options = ConvertOptions(
+        architecture=architecture, trust_slices=trust_slices, scan=scan, by_names=by_names, activations=activations
+    )
     seen = look(path_text(source), options)
     _warn(seen.source, seen.warnings)
     return seen
@@ -140,6 +149,8 @@ def inspect(
 
 def look(source: str, options: ConvertOptions) -> Inspection:
     """As `inspect`, with the options as one value, and without Python warnings."""
+    from .keras3.outlook import outlook  # tables that a conversion to HDF5 need not wait for
+
     options = with_architecture(options)
     with open_model(source) as opened:
         plan: Optional[Plan] = None
@@ -152,7 +163,8 @@ def look(source: str, options: ConvertOptions) -> Inspection:
         health = HealthCheck(model, options.scans)
         if options.scans:
             verify.scan(opened.source, model.weights, health)
-        return Inspection.of(opened.model, plan, refused, health, opened.source.stored_size(), options)
+        far = outlook(model, dict(options.activations or ()))
+        return Inspection.of(opened.model, plan, refused, health, opened.source.stored_size(), options, far)
 
 
 def _warn(source: str, texts: Sequence[str]) -> None:

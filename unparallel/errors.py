@@ -122,6 +122,10 @@ class AlreadySingleError(NotParallelError):
     exit_code = 3
 
 
+class Keras3Error(UnparallelError):
+    """Keras 3 cannot express what the file holds; the message names layer, class and argument."""
+
+
 class VerificationError(UnparallelError):
     """The written file is not what it should be."""
 

@@ -2,7 +2,7 @@
 
 import contextlib
 from dataclasses import dataclass
-from typing import Callable, Iterator, NamedTuple, Tuple
+from typing import Callable, Iterator, NamedTuple, Optional, Tuple
 
 from . import hdf5, reader, tensorflow, verify, writer
 from .arrays import ArraySource
@@ -64,16 +64,23 @@ class Format(NamedTuple):
     compare : function of (ArraySource, str, Plan, HealthCheck)
         Proves that the file at that path is what was planned, weight by weight, and raises `VerificationError` if not.
         Shows each block of the weights to `HealthCheck.see` on the way, where `HealthCheck.wanted` says so.
+    try_out : function of (str, Plan) to str, optional
+        Loads the file at that path where what it is for is installed; what was found, as a note.
     """
 
     plan: Callable[[ModelFile, ConvertOptions], Plan]
     write: Callable[[ArraySource, Plan, HealthCheck, AtomicFile], None]
     compare: Callable[[ArraySource, str, Plan, HealthCheck], None]
+    try_out: Optional[Callable[[str, Plan], str]] = None
 
 
 def format_of(target: str) -> Format:
-    """The format of a target, by the ending of its name: HDF5, as Keras has it, whatever the ending."""
-    return HDF5
+    """The format of a target, by the ending of its name: `.keras` is Keras 3's, all else HDF5 as Keras had it."""
+    if not target.lower().endswith(".keras"):
+        return HDF5
+    from .keras3 import plan as keras3  # tables that a conversion to HDF5 need not wait for
+
+    return Format(keras3.make_plan, keras3.write_file, keras3.compare_file, keras3.try_out)
 
 
 HDF5 = Format(make_plan, writer.write_file, verify.compare_file)

@@ -245,7 +245,8 @@ def _check_inputs(model: str, layers: Sequence[Layer], inputs: Sequence[TensorKe
 
     Keras refuses to build any other model ("Graph disconnected", "Cannot create a Model with repeated inputs").
     """
-    counts = Counter(key.layer for key in inputs)
+    known = {layer.name: layer for layer in layers}
+    counts = Counter(_given(key.layer, known) for key in inputs)
     for layer in layers:
         count = counts[layer.name]
         if layer.class_name == "InputLayer" and count != 1:
@@ -253,6 +254,21 @@ def _check_inputs(model: str, layers: Sequence[Layer], inputs: Sequence[TensorKe
             raise ConfigError(f"input_layers of model {model!r} {problem}", DAMAGED)
         if count and any(call.inputs for call in layer.calls):
             raise ConfigError(f"input_layers of model {model!r} lists {layer.name!r}, which is computed", DAMAGED)
+
+
+# Layers whose call in Keras 1 may return the very tensor that it got, which then bears the layer's name: a model that
+# begins with one lists it as its input (`Container.__init__` of 1.2.2 goes by `_keras_history`).
+_RETURN_THEIR_INPUT = ("Activation", "ActivityRegularization", "Dropout")
+
+
+def _given(name: str, known: Dict[str, Layer]) -> str:
+    """The InputLayer behind a layer that returned its input unchanged; else the layer itself."""
+    layer, steps = known[name], 0
+    while layer.class_name in _RETURN_THEIR_INPUT and steps <= len(known):
+        if len(layer.calls) != 1 or len(layer.calls[0].inputs) != 1:
+            return name
+        layer, steps = known[layer.calls[0].inputs[0].layer], steps + 1
+    return layer.name if layer.class_name == "InputLayer" else name
 
 
 def _nodes(layer: Layer, model: str) -> List[Json]:

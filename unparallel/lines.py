@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Sequence
 from .text import count_text, size_text, written_by
 
 if TYPE_CHECKING:
+    from .keras3.values import LayerOutlook, Outlook
     from .results import Conversion, Inspection, LayerFacts, WrapperFacts
     from .weights.health import NonFinite
 
@@ -25,6 +26,8 @@ def conversion_lines(done: Conversion) -> list[str]:
     if done.renamed:
         lines.append("renamed:   {}".format(", ".join("{} -> {}".format(*pair) for pair in done.renamed)))
     check = f"{count_text(done.arrays, 'array')} compared byte for byte" if done.verified else "skipped"
+    if done.verified and done.keras3 is not None and any(note.kind == "scaled" for note in done.keras3.notes):
+        check = f"{count_text(done.arrays, 'array')} compared, equal or equal after the scaling below"
     lines.append(f"verified:  {check}")
     lines.append(f"size:      {size_text(done.bytes_before)} -> {size_text(done.bytes_after)}")
     if done.reset:
@@ -50,7 +53,30 @@ def inspection_lines(seen: Inspection) -> list[str]:
     lines += _health_lines(seen.non_finite)
     lines += [f"note:      {note}" for note in seen.notes]
     lines.append(f"size:      {size_text(seen.bytes_before)}{_estimate(seen)}")
-    return lines + _opens_lines(seen.opens_in)
+    return lines + _opens_lines(seen.opens_in) + _keras3_lines(seen.keras3)
+
+
+def _keras3_lines(far: Outlook | None) -> list[str]:
+    """How far a model can go to Keras 3: the verdict, and each layer that changes its form or cannot go."""
+    if far is None:
+        return []
+    lines = ["keras 3:   %s" % ("can be written, -o NAME.keras" if far.possible else f"no: {far.problem}")]
+    if not far.possible and far.hint:
+        lines.append(f"           hint: {far.hint}")
+    said = [line for layer in far.layers for line in _layer_outlook(layer)]
+    if far.possible:
+        known = {note.text for layer in far.layers for note in layer.notes}
+        said += [f"  {note}" for note in far.notes if note.text not in known]
+    more = [f"  ... {len(said) - MOST_LAYERS} more (--json lists all)"] if len(said) > MOST_LAYERS else []
+    return lines + said[:MOST_LAYERS] + more
+
+
+def _layer_outlook(layer: LayerOutlook) -> list[str]:
+    if layer.problem:
+        return [f"  {layer.name}: no: {layer.problem}"]
+    changed = layer.becomes != (layer.class_name,)
+    became = [f"  {layer.name}: {layer.class_name} becomes {' + '.join(layer.becomes)}"] if changed else []
+    return became + [f"  {layer.name}: {note.text}" for note in layer.notes]
 
 
 def _opens_lines(opens_in: str) -> list[str]:

@@ -202,12 +202,15 @@ class Optimizer(NamedTuple):
         Their bytes.
     weights : tuple of WeightRef
         The arrays in Keras' order, where they lie in a file of another format.
+    listed : tuple of WeightRef
+        The arrays in Keras' order, as the group's `weight_names` lists them.
     """
 
     path: str
     arrays: int
     size: int
     weights: Tuple[WeightRef, ...] = ()
+    listed: Tuple[WeightRef, ...] = ()
 
 
 @dataclass(frozen=True)

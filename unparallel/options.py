@@ -7,12 +7,13 @@ job and the report's digest all follow from it.
 import inspect
 import os
 from dataclasses import dataclass, field, fields
-from typing import Any, Callable, Dict, Mapping, TypeVar, Union
+from typing import Any, Callable, Dict, Mapping, Sequence, Tuple, TypeVar, Union
 
 from .errors import FileError, MissingFileError
 
 StrPath = Union[str, "os.PathLike[str]"]
 Architecture = Union[StrPath, Dict[str, Any], None]
+Activations = Union[Mapping[str, Any], Sequence[Tuple[str, Any]], None]
 Value = TypeVar("Value")
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -33,6 +34,25 @@ def option(default: Value, flag: str, help: str, *, decides: bool = True, **argp
     """
     metadata = {"flag": flag, "help": help, "decides": decides, "argparse": argparse}
     return field(default=default, metadata=metadata)
+
+
+def activation(text: str) -> Tuple[str, Any]:
+    """`NAME=MEANING` as (name, meaning); a meaning that begins with "{" is JSON.
+
+    Raises
+    ------
+    ValueError
+        It is neither.
+    """
+    import json  # no start of the command should wait for it
+
+    name, equals, meaning = text.partition("=")
+    if not name or not equals or not meaning:
+        raise ValueError(f"{text!r} is not NAME=MEANING")
+    value = json.loads(meaning) if meaning.startswith("{") else meaning
+    if not isinstance(value, str) and not isinstance(value.get("class_name"), str):
+        raise ValueError(f"{meaning} has no class_name")
+    return name, value
 
 
 @dataclass(frozen=True)
@@ -60,6 +80,11 @@ class ConvertOptions:
         Refuse to write a file whose weights hold NaN or Inf.
     reset_batchnorm : bool
         Write neutral moving statistics (mean 0, variance 1) where those of a BatchNormalization are NaN or Inf.
+    activations : dict of str to (str or dict), optional
+        To Keras 3: what a name of an activation means that is not Keras' own; a name, or a layer's
+        `{"class_name", "config"}`.
+    check : bool
+        To Keras 3: load the result in a process of its own, where Keras 3 is installed, and predict on random inputs.
     """
 
     optimizer: bool = option(True, "--no-optimizer", "leave out the training state")
@@ -91,6 +116,20 @@ class ConvertOptions:
         False,
         "--reset-batchnorm",
         "where moving statistics of BatchNormalization are NaN or Inf, write neutral ones (mean 0, variance 1)",
+    )
+    activations: Activations = option(
+        None,
+        "--activation",
+        "to Keras 3: what the name of an activation of somebody's own means: '<lambda>=relu6', or JSON of a layer",
+        metavar="NAME=MEANING",
+        action="append",
+        type=activation,
+    )
+    check: bool = option(
+        False,
+        "--check",
+        "to Keras 3: load the result in Keras 3, where it is installed, and predict on random inputs",
+        decides=False,
     )
 
     @classmethod

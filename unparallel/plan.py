@@ -6,7 +6,7 @@ no doubt; an architecture of the parallel model makes it a full file.
 
 import contextlib
 from dataclasses import dataclass, replace
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import keras_config, match
 from .errors import (
@@ -26,6 +26,9 @@ from .weights.assignment import is_weightless, split
 from .weights.names import ASSUMPTION, BLIND_SPOTS, split_by_names
 from .weights.session import Session, assign_session
 from .weights.tracked import Assigned, TrackedModel, assign
+
+if TYPE_CHECKING:
+    from .keras3.values import Outlook
 
 ARCHITECTURE = "--architecture FILE (to_json() of the template or of the parallel model) settles it"
 # What tf.keras of TensorFlow 1.15 and 2.0 calls itself; a file without any version passes for one of Keras 1.
@@ -59,6 +62,11 @@ class Plan:
     dropped: Tuple[str, ...] = ()
     warnings: Tuple[str, ...] = ()
     notes: Tuple[str, ...] = ()
+
+    @property
+    def outlook(self) -> "Optional[Outlook]":
+        """Of a plan for Keras 3: what changes its form on the way."""
+        return None
 
 
 def make_plan(before: ModelFile, options: ConvertOptions) -> Plan:

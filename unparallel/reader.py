@@ -200,10 +200,14 @@ def _optimizer(source: Source) -> Optional[Optimizer]:
     names = source.names(OPTIMIZER_WEIGHTS, "weight_names")
     if names is None:
         raise WeightsError("the optimizer's state has no weight_names", "the save failed half-way")
+    refs: List[WeightRef] = []
     for name in names:
-        if source.array(_joined(OPTIMIZER_WEIGHTS, name)) is None:
+        place = _joined(OPTIMIZER_WEIGHTS, name)
+        array = source.array(place)
+        if array is None:
             raise WeightsError(f"the optimizer's {name!r} is not in the file", "the file is damaged")
-    return Optimizer(OPTIMIZER_WEIGHTS, len(paths), size)
+        refs.append(WeightRef(name, place, array.shape, array.dtype, array.size))
+    return Optimizer(OPTIMIZER_WEIGHTS, len(paths), size, listed=tuple(refs))
 
 
 def _fitted(topology: Topology, weights: Tuple[LayerWeights, ...], version: Optional[str]) -> Topology:

@@ -1,7 +1,7 @@
 """What `convert` and `inspect` return: facts as fields, which the command line only prints."""
 
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Dict, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 
 from . import cards, keras_config, lines
 from ._version import __version__
@@ -13,6 +13,9 @@ from .pictures import Subject, draw
 from .plan import Plan
 from .text import count_text, shown, size_text, written_by
 from .weights.health import HealthCheck, NonFinite
+
+if TYPE_CHECKING:
+    from .keras3.values import Outlook
 
 # Of what `to_dict()` gives and `--json` prints: see schema.json.
 FORMAT = 1
@@ -177,6 +180,8 @@ class Inspection(Facts, _Drawable):
     outputs : tuple of str
         Names of the clean model's outputs.
     optimizer_bytes : int
+    keras3 : Outlook or None
+        How far the model can go to Keras 3, layer by layer; None where there is no config.
     """
 
     verdict: str
@@ -186,6 +191,7 @@ class Inspection(Facts, _Drawable):
     layers: Tuple[LayerFacts, ...]
     outputs: Tuple[str, ...]
     optimizer_bytes: int
+    keras3: "Optional[Outlook]" = None
     drawn: Optional[Subject] = field(default=None, repr=False, compare=False)
 
     def to_dict(self) -> Dict[str, Any]:
@@ -207,6 +213,7 @@ class Inspection(Facts, _Drawable):
         health: HealthCheck,
         size: int,
         options: ConvertOptions,
+        keras3: "Optional[Outlook]" = None,
     ) -> "Inspection":
         """The facts of a file: what a conversion would do, or why there would be none (`refusal`)."""
         model = plan.after if plan is not None else before
@@ -232,6 +239,7 @@ class Inspection(Facts, _Drawable):
             layers=layer_facts(model),
             outputs=tuple(key.layer for key in topology.outputs) if topology is not None else (),
             optimizer_bytes=model.optimizer.size if model.optimizer is not None else 0,
+            keras3=keras3,
             drawn=_subject(before, options, refusal.message if refusal is not None else ""),
         )
 
@@ -253,6 +261,8 @@ class Conversion(Facts, _Drawable):
         Whether every weight was compared with its source, byte for byte.
     reset : tuple of NonFinite
         Moving statistics that held NaN or Inf, and hold neutral values there now.
+    keras3 : Outlook or None
+        Of an archive of Keras 3: what changed its form, and what is needed to load it.
     """
 
     target: str
@@ -262,6 +272,7 @@ class Conversion(Facts, _Drawable):
     dropped: Tuple[str, ...]
     verified: bool
     reset: Tuple[NonFinite, ...] = ()
+    keras3: "Optional[Outlook]" = None
     drawn: Optional[Subject] = field(default=None, repr=False, compare=False)
 
     def to_dict(self) -> Dict[str, Any]:
@@ -300,7 +311,7 @@ class Conversion(Facts, _Drawable):
             non_finite=health.non_finite,
             warnings=plan.warnings + health.warnings,
             notes=plan.notes,
-            opens_in=opens_in(after),
+            opens_in=opens_in(after) if plan.outlook is None else "Keras 3.4 and later, on any of its backends",
             target=target,
             layers=len(after.weights),
             arrays=sum(len(group.weights) for group in after.weights),
@@ -308,6 +319,7 @@ class Conversion(Facts, _Drawable):
             dropped=plan.dropped,
             verified=options.verify,
             reset=health.reset,
+            keras3=plan.outlook,
             drawn=_subject(plan.before, options),
         )
 

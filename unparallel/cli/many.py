@@ -56,6 +56,8 @@ def is_wanted(options: argparse.Namespace) -> bool:
     if len(options.sources) != 1 or any(flag is not None for flag in flags):
         return True
     (only,) = options.sources
+    if options.to is not None and options.output is not None:
+        return not (os.path.isfile(only) and options.output.lower().endswith("." + options.to))
     if "://" in only or "://" in (options.output or ""):
         return True
     if os.path.isdir(only):
@@ -84,6 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="write what became of each file, as JSON, or as a page (.html); the next run reads it",
     )
+    group.add_argument("--to", choices=["h5", "keras"], help="what to write (h5); keras is for Keras 3")
     group.add_argument("--dask", metavar="ADDRESS", help="run on the dask cluster with that scheduler")
 
 
@@ -133,6 +136,7 @@ def _prepared(options: argparse.Namespace, stack: contextlib.ExitStack) -> Any:
         memory=options.memory,
         overwrite=options.overwrite,
         report=options.report,
+        to=options.to or "h5",
     )
 
 
@@ -141,7 +145,7 @@ def _is_exact(options: argparse.Namespace) -> bool:
     if len(options.sources) != 1 or options.files_from is not None:
         return False
     urls = [name for name in (options.sources[0], options.output or "") if "://" in name]
-    return bool(urls) and (options.output or "").lower().endswith(FILE_SUFFIXES)
+    return bool(urls) and (options.output or "").lower().endswith((*FILE_SUFFIXES, ".keras"))
 
 
 @contextlib.contextmanager

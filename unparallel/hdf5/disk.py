@@ -22,16 +22,22 @@ class Disk(io.RawIOBase):
     ----------
     path : str
         Must not exist: whoever put it there would be written through.
+    head : int
+        So many bytes at its beginning are not HDF5's: it knows nothing of them.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, head: int = 0) -> None:
         self.path = path
+        self._head = head
         self.problem: Optional[BaseException] = None
         self._number = -1
         self._written = 0
         self._sync: Optional[Sync] = None
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
         self._number = os.open(path, flags, 0o666)
+        if head:
+            os.ftruncate(self._number, head)
+            self.seek(0)
 
     def check(self) -> None:
         """Raise what has gone wrong so far."""
@@ -71,18 +77,19 @@ class Disk(io.RawIOBase):
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         """As of any file."""
-        return os.lseek(self._number, offset, whence)
+        at = offset + self._head if whence == os.SEEK_SET else offset
+        return os.lseek(self._number, at, whence) - self._head
 
     def tell(self) -> int:
         """As of any file."""
-        return os.lseek(self._number, 0, os.SEEK_CUR)
+        return os.lseek(self._number, 0, os.SEEK_CUR) - self._head
 
     def truncate(self, size: Optional[int] = None) -> int:
         """Set the file's length."""
         length = self.tell() if size is None else size
         if self.problem is None:
             try:
-                os.ftruncate(self._number, length)
+                os.ftruncate(self._number, self._head + length)
             except BaseException as error:  # noqa: BLE001  as in write
                 self.problem = error
         return length

@@ -198,6 +198,12 @@ class Source(ArraySource):
                 raise FileError("the file is truncated", "copy it again: its end is missing")
             yield block
 
+    def numbers(self, path: str) -> Any:
+        """The whole array, in memory; its chunks are checked as for `blocks`."""
+        with reading():
+            self.check_unpacking(path)
+            return np.asarray(self.handle[path][()])
+
     def packed(self, path: str, ours: bool = False) -> Optional[Iterator[Any]]:
         """The chunks of a compressed array as they are stored; None for any other array.
 

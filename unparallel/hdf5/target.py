@@ -122,6 +122,17 @@ class Target:
         stream.end(path)
         self._disk.check()
 
+    def put(self, path: str, values: Any) -> None:
+        """Write an array that comes from no file as it is."""
+        space = h5py.h5s.create_simple(values.shape) if values.shape else h5py.h5s.create(h5py.h5s.SCALAR)
+        settings = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        settings.set_obj_track_times(False)  # equal input gives equal bytes
+        kind = h5py.h5t.py_create(values.dtype)
+        place = path.encode("utf-8")
+        made = h5py.h5d.create(self.handle.id, place, kind, space, dcpl=settings, lcpl=self._links)
+        made.write(h5py.h5s.ALL, h5py.h5s.ALL, values)
+        self._disk.check()
+
     def replace_non_finite(self, path: str, neutral: float) -> None:
         """Put `neutral` in place of what is not finite in a copied array, a block at a time."""
         dataset = self.handle[path]
@@ -184,8 +195,10 @@ def _text_type(source: Source, like: Tuple[str, str], data: bytes) -> "np.dtype[
 
 
 @contextlib.contextmanager
-def new_file(out: AtomicFile, source: ArraySource) -> Iterator[Target]:
+def new_file(out: AtomicFile, source: ArraySource, head: int = 0) -> Iterator[Target]:
     """A new HDF5 file, whole when the block ends; the disk has it all when `out` is committed.
+
+    The first `head` bytes are left free: 512, or twice that any number of times, for HDF5 to find its own behind them.
 
     Raises
     ------
@@ -194,7 +207,7 @@ def new_file(out: AtomicFile, source: ArraySource) -> Iterator[Target]:
     """
     disk: Optional[Disk] = None
     try:
-        disk = Disk(out.begin())
+        disk = Disk(out.begin(), head)
         handle = h5py.File(disk, "w", libver="earliest")
         target = Target(handle, source, disk)
         try:

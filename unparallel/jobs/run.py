@@ -42,6 +42,9 @@ from .job import TIMEOUT, Decision, Facts, Job, decide
 from .outcome import BATCH, CONVERTED, FAILED, REFUSED, SINGLE, SKIPPED, SURVEY, Outcome, Report
 from .sources import SourceFile
 
+# How the names of targets end; "" keeps the source's own.
+ENDINGS = {"h5": "", "keras": ".keras"}
+
 
 @takes_options
 def convert_many(
@@ -54,6 +57,7 @@ def convert_many(
     memory: Optional[int] = None,
     overwrite: bool = False,
     report: Optional[StrPath] = None,
+    to: str = "h5",
     **options: Any,
 ) -> Iterator[Outcome]:
     """Convert many files, each on its own; one that cannot be converted stops nothing.
@@ -76,6 +80,8 @@ def convert_many(
         Convert again what is done, and replace whatever has a target's name.
     report : path, optional
         A JSON file, or a page by the ending .html: what happened, kept up to date, and what the next run skips by.
+    to : str
+        "h5", or "keras" for archives of Keras 3.
     **options
         The fields of `ConvertOptions`, as for `convert`.
 
@@ -106,6 +112,7 @@ def convert_many(
         memory=memory,
         overwrite=overwrite,
         report=report,
+        to=to,
     )
     return batch.run()
 
@@ -173,7 +180,10 @@ class Batch:
         memory: Optional[int] = None,
         overwrite: bool = False,
         report: Optional[StrPath] = None,
+        to: str = "h5",
     ) -> None:
+        if to not in ENDINGS:
+            raise ValueError(f"to must be one of {', '.join(ENDINGS)}")
         _check_numbers(jobs, timeout, memory)
         survey = target is None
         root = path_text(target) if target is not None else ""
@@ -187,14 +197,14 @@ class Batch:
         # read here, once: an architecture that cannot be read is one error, and not one for each file
         options = with_architecture(options)
         found = sources.find([named] if isinstance(named, (str, os.PathLike)) else named, listed, root)
-        places = [root] if exact and len(found) == 1 else sources.targets(found, root)
+        places = [root] if exact and len(found) == 1 else sources.targets(found, root, ENDINGS[to])
         places = [""] * len(found) if survey else places
         common = Job(
             source="",
             target="",
             named=True,
             options=options,
-            options_digest=options.digest(),
+            options_digest=options.digest() + ENDINGS[to],
             overwrite=overwrite,
             timeout=timeout,
             memory=memory,

@@ -216,12 +216,14 @@ def _pattern(pattern: str, prefix: str, avoid: str) -> Iterator[SourceFile]:
 # -- targets
 
 
-def targets(found: Sequence[SourceFile], target: str) -> List[str]:
+def targets(found: Sequence[SourceFile], target: str, ending: str = "") -> List[str]:
     """Where each source's result goes; no two go to one place.  "" where there is nothing to convert.
+
+    With an `ending`, such as ".keras", names end in that.
 
     Sources that want one name get it below the folders in which they differ, then with eight digits of their path.
     """
-    layouts = [_safe(item.layout) for item in found]
+    layouts = [_ending_in(_safe(item.layout), ending) for item in found]
     groups: defaultdict[str, List[int]] = defaultdict(list)
     for i, layout in enumerate(layouts):
         if layout:
@@ -230,10 +232,14 @@ def targets(found: Sequence[SourceFile], target: str) -> List[str]:
     for members in groups.values():
         if len(members) > 1:
             for i, tail in zip(members, _tails([found[i].source for i in members])):
-                layout = posixpath.join(posixpath.dirname(layouts[i]), _safe(tail))
+                layout = _ending_in(posixpath.join(posixpath.dirname(layouts[i]), _safe(tail)), ending)
                 layouts[i] = layout if _folded(layout) not in taken else _with_digest(layouts[i], found[i].source)
                 taken.add(_folded(layouts[i]))
     return [_below(target, layout) if layout else "" for layout in layouts]
+
+
+def _ending_in(layout: str, ending: str) -> str:
+    return posixpath.splitext(layout)[0] + ending if ending and layout else layout
 
 
 def _safe(layout: str) -> str:

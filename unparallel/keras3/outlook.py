@@ -1,0 +1,66 @@
+"""How far a file can go to Keras 3, layer by layer, before anything is written."""
+
+from __future__ import annotations
+
+from typing import Iterator, Mapping, Sequence
+
+from ..errors import UnparallelError, WeightsError
+from ..model import Json, Layer, ModelFile, Topology, WeightRef
+from ..weights.assignment import split
+from .arrays import whole
+from .plan import compiled
+from .translate import Translator, new_context, translate
+from .values import Context, LayerOutlook, Old, Outlook
+
+
+def outlook(model: ModelFile, activations: Mapping[str, Json]) -> Outlook | None:
+    """How far a model can go; None for weights without a config."""
+    if model.topology is None:
+        return None
+    layers = tuple(_layers(model, activations))
+    try:
+        new, context = translate(model, activations)
+        archive = compiled(model, new, context)
+    except UnparallelError as error:
+        return Outlook(False, error.message, error.hint, layers=layers)
+    return Outlook(True, "", "", archive.compiled, archive.custom, archive.notes, layers)
+
+
+def _layers(model: ModelFile, activations: Mapping[str, Json]) -> Iterator[LayerOutlook]:
+    assert model.topology is not None
+    groups = {group.layer: group.weights for group in model.weights}
+    yield from _of_model(model.topology, groups, new_context(model, activations), "")
+
+
+def _of_model(
+    topology: Topology, groups: Mapping[str, Sequence[WeightRef]], context: Context, prefix: str
+) -> Iterator[LayerOutlook]:
+    for layer in topology.layers:
+        refs = groups.get(layer.name, ())
+        if layer.submodel is None:
+            yield _of_layer(layer, refs, context, prefix)
+            continue
+        try:
+            inner = {group.layer: group.weights for group in split(layer.submodel, tuple(refs), context.tf_keras)}
+        except WeightsError as error:
+            yield LayerOutlook(prefix + layer.name, layer.class_name, (), error.message, error.hint)
+            continue
+        yield from _of_model(layer.submodel, inner, context, f"{prefix}{layer.name}/")
+
+
+def _of_layer(layer: Layer, refs: Sequence[WeightRef], context: Context, prefix: str) -> LayerOutlook:
+    name = prefix + layer.name
+    if layer.class_name == "InputLayer":
+        return LayerOutlook(name, layer.class_name, ("InputLayer",))
+    if not isinstance(layer.config, dict):
+        return LayerOutlook(name, layer.class_name, (), "its config is no object", "the config is damaged")
+    context.notes.clear()
+    old = Old(layer.name, layer.class_name, layer.config, tuple(whole(ref) for ref in refs), context)
+    try:
+        pieces = Translator(context).pieces(old)
+    except UnparallelError as error:
+        return LayerOutlook(name, layer.class_name, (), error.message, error.hint)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, ZeroDivisionError) as error:
+        problem = f"its config makes no sense ({type(error).__name__})"
+        return LayerOutlook(name, layer.class_name, (), problem, "the config is damaged")
+    return LayerOutlook(name, layer.class_name, tuple(piece.class_name for piece in pieces), notes=tuple(context.notes))

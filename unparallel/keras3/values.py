@@ -1,0 +1,272 @@
+"""The immutable values between the steps of a translation: arrays to be, new layers, new models, notes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Dict, NamedTuple
+
+from ..errors import Keras3Error
+from ..model import Json, TensorKey, WeightRef, is_tf_keras, version_of
+
+Config = Dict[str, Any]
+
+
+def words(text: str) -> frozenset[str]:
+    """The words of a table."""
+    return frozenset(text.split())
+
+
+class Step(NamedTuple):
+    """One thing that is done to an array's numbers: a row of `arrays.STEPS` and its arguments."""
+
+    name: str
+    arguments: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class Array:
+    """An array of the archive.
+
+    Parameters
+    ----------
+    sources : tuple of WeightRef
+        What it is made of; none for a constant.
+    steps : tuple of Step
+        What is done to them; none: the one source is copied as it is.
+    shape : tuple of int
+        Of the result.
+    dtype : str
+    """
+
+    sources: tuple[WeightRef, ...]
+    steps: tuple[Step, ...]
+    shape: tuple[int, ...]
+    dtype: str
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether it is its source, byte for byte."""
+        return not self.steps
+
+
+class Note(NamedTuple):
+    """Something that the reader of a report should know.
+
+    Attributes
+    ----------
+    kind : str
+        "renamed", "dropped", "scaled", "expanded", "assumed", "differs" or "custom".
+    layer : str
+        "" where it is about the whole model.
+    text : str
+    """
+
+    kind: str
+    layer: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"layer {self.layer!r}: {self.text}" if self.layer else self.text
+
+
+class Piece(NamedTuple):
+    """A Keras 3 layer that stands for an old one, or for a part of it.
+
+    Attributes
+    ----------
+    class_name : str
+    config : dict
+        Without `name`.
+    arrays : tuple of (str, Array)
+        Paths below the layer's own, such as "vars/0" or "cell/vars/1".
+    inputs : tuple of int
+        Which pieces it reads, counted from 0; -1 is what the old layer read.  None: the piece before it.
+    module : str
+    kwargs : tuple of (str, value)
+        Further arguments of its call.
+    submodel : Model or None
+    """
+
+    class_name: str
+    config: Config
+    arrays: tuple[tuple[str, Array], ...] = ()
+    inputs: tuple[int, ...] | None = None
+    module: str = "keras.layers"
+    kwargs: tuple[tuple[str, Json], ...] = ()
+    submodel: Model | None = None
+
+
+class Call(NamedTuple):
+    """One application of a new layer: positional tensors, and arguments that may hold tensors."""
+
+    inputs: tuple[TensorKey, ...]
+    kwargs: tuple[tuple[str, Any], ...] = ()
+    as_list: bool = False
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A layer of the new model; `old_class` is what it stands for, which tells how masks went through it then."""
+
+    name: str
+    class_name: str
+    config: Config
+    module: str = "keras.layers"
+    arrays: tuple[tuple[str, Array], ...] = ()
+    calls: tuple[Call, ...] = ()
+    submodel: Model | None = None
+    old_class: str = ""
+    build_shape: tuple[int | None, ...] | None = None
+    custom: bool = False
+
+
+@dataclass(frozen=True)
+class Model:
+    """A new model: its layers, and, unless it is a Sequential, its inputs and outputs."""
+
+    name: str
+    sequential: bool
+    layers: tuple[Layer, ...]
+    inputs: tuple[TensorKey, ...] = ()
+    outputs: tuple[TensorKey, ...] = ()
+
+    @property
+    def by_name(self) -> dict[str, Layer]:
+        """All layers by name."""
+        return {layer.name: layer for layer in self.layers}
+
+
+@dataclass(frozen=True)
+class Archive:
+    """What is to be written.
+
+    Parameters
+    ----------
+    config : JSON value
+        Of config.json.
+    arrays : tuple of (str, Array)
+        Of model.weights.h5, by path.
+    groups : tuple of str
+        `vars` groups that hold nothing and belong there.
+    notes : tuple of Note
+    custom : tuple of str
+        Classes that `load_model(file, custom_objects=...)` must be given.
+    layers : tuple of Verdict
+        What became of each old layer.
+    """
+
+    config: Json
+    arrays: tuple[tuple[str, Array], ...]
+    groups: tuple[str, ...]
+    notes: tuple[Note, ...]
+    custom: tuple[str, ...]
+    compiled: bool = False
+    optimizer: str | None = None
+
+
+@dataclass(frozen=True)
+class LayerOutlook:
+    """What becomes of a layer.
+
+    Parameters
+    ----------
+    name : str
+        With the names of the models around it, "model_1/dense".
+    class_name : str
+    becomes : tuple of str
+        Classes in Keras 3; none where it cannot be expressed.
+    problem, hint : str
+        Why not, and what to do.
+    notes : tuple of Note
+    """
+
+    name: str
+    class_name: str
+    becomes: tuple[str, ...]
+    problem: str = ""
+    hint: str = ""
+    notes: tuple[Note, ...] = ()
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """Whether a model can be written for Keras 3.
+
+    Parameters
+    ----------
+    possible : bool
+    problem, hint : str
+        Where it is not: the first reason, and what to do.
+    compiled : bool
+        Whether optimizer, loss and metrics come along.
+    custom : tuple of str
+        Classes that `load_model` must be given.
+    notes : tuple of Note
+    layers : tuple of LayerOutlook
+    """
+
+    possible: bool
+    problem: str = ""
+    hint: str = ""
+    compiled: bool = False
+    custom: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
+    layers: tuple[LayerOutlook, ...] = ()
+
+
+@dataclass
+class Context:
+    """What the rules know of the whole file, and where they say what they did.
+
+    Parameters
+    ----------
+    keras_version, backend : str or None
+        As the file has them.
+    float_type : str
+        Of the file's floating point weights.
+    activations : dict
+        What the user says that a foreign name of an activation means.
+    """
+
+    keras_version: str | None
+    backend: str | None
+    float_type: str = "float32"
+    activations: dict[str, Json] = field(default_factory=dict)
+    notes: list[Note] = field(default_factory=list)
+    custom: list[str] = field(default_factory=list)
+
+    @property
+    def tf_keras(self) -> bool:
+        """Whether tf.keras wrote the file."""
+        return is_tf_keras(self.keras_version)
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """(major, minor)."""
+        return version_of(self.keras_version)
+
+    def note(self, kind: str, layer: str, text: str) -> None:
+        """Say something once."""
+        note = Note(kind, layer, text)
+        if note not in self.notes:
+            self.notes.append(note)
+
+
+class Old(NamedTuple):
+    """A layer as the file has it, with its arrays in the order of creation and the shape of what it reads."""
+
+    name: str
+    class_name: str
+    config: Config
+    arrays: tuple[Array, ...]
+    context: Context
+    shape: tuple[int | None, ...] | None = None
+
+    def refuse(self, reason: str, hint: str = "") -> Keras3Error:
+        """The error that names this layer."""
+        hint = hint or "write the .h5 instead (-o NAME.h5), and load it in the Keras that it comes from"
+        return Keras3Error(f"layer {self.name!r} ({self.class_name}): {reason}", hint)
+
+    def note(self, kind: str, text: str) -> None:
+        """Say something about this layer."""
+        self.context.note(kind, self.name, text)
