@@ -166,6 +166,7 @@ def restored(path, target, **options):
     return str(target)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chunks", [(700, 30), (7, 1024), (1500, 1024)])
 def test_storage_in_chunks_changes_nothing(tmp_path, chunks):
     # a row of chunks is larger than a block, so that one file's blocks come in another order than the other's
@@ -218,6 +219,7 @@ def test_versions_decide_nothing(pair):
     assert "versions:  2.2.4 (tensorflow) and 2.3.1 (tensorflow), which decides nothing" in str(found)
 
 
+@pytest.mark.slow
 def test_differences_without_end_are_cut(tmp_path):
     a = tiny.save(tmp_path / "a.h5", chain(*[f"a{i}" for i in range(600)]))
     b = tiny.save(tmp_path / "b.h5", chain(*[f"b{i}" for i in range(601)]))

@@ -13,6 +13,7 @@ from unparallel.jobs.outcome import Outcome, Outcomes, Report
 
 from .. import trees
 
+pytestmark = pytest.mark.slow
 CNN = os.path.join(trees.FIXTURES, "k224-cnn", "parallel.h5")
 
 

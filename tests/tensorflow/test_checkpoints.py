@@ -290,6 +290,7 @@ class TestRefused:
         assert "changed while it was read" in error.message
 
 
+@pytest.mark.slow
 class TestManyFiles:
     def folder(self, tmp_path):
         root = tmp_path / "runs"

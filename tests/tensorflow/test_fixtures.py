@@ -81,6 +81,7 @@ class TestSavedModel:
         unparallel.convert(folder, target, architecture=os.path.join(FIXTURES, name, "architecture.json"))
         assert list(differences(gold(name, tmp_path, optimizer=False), target)) == []
 
+    @pytest.mark.slow
     def test_it_is_one_source_in_a_folder(self, tmp_path, unpacked, name):
         unpacked(name, "saved_model")
         shutil.rmtree(str(tmp_path / "out"), ignore_errors=True)
