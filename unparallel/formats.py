@@ -1,7 +1,6 @@
 """Which reader opens a source, and which writer makes a target and proves it: the one place that knows all formats."""
 
 import contextlib
-from dataclasses import dataclass
 from typing import Callable, Iterator, NamedTuple, Optional, Tuple
 
 from . import hdf5, reader, tensorflow, verify, writer
@@ -14,11 +13,10 @@ from .plan import Plan, make_plan
 from .weights.health import HealthCheck
 
 
-@dataclass(frozen=True)
-class Opened:
+class Opened(NamedTuple):
     """A source that is open.
 
-    Parameters
+    Attributes
     ----------
     source : ArraySource
         Where the arrays are read from, until the block that opened it ends.

@@ -90,7 +90,8 @@ class LayerFacts:
     bytes: int = 0
 
 
-@dataclass(frozen=True)
+# its offspring have all of these methods anew, and to make them takes milliseconds of each start
+@dataclass(frozen=True, init=False, repr=False, eq=False)
 class Facts:
     """What an inspection and a conversion both tell.
 

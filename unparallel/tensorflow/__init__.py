@@ -4,9 +4,16 @@ tf.keras from 1.15 on writes them wherever a path has no `.h5`.  Nothing of a gr
 the folder is opened: shards are named by the prefix and two numbers, `checkpoint` files are not followed.
 """
 
-from .places import SAVED_MODEL, Found, files, find, is_part, is_saved_model, prefixes
-from .reader import read
-from .source import Source, is_tensorflow, open_source
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from .places import SAVED_MODEL, Found, files, find, is_part, is_saved_model, is_tensorflow, prefixes
+
+if TYPE_CHECKING:
+    from .reader import read
+    from .source import Source, open_source
+
+_HOMES = {"Source": "source", "open_source": "source", "read": "reader"}
 
 __all__ = [
     "SAVED_MODEL",
@@ -21,3 +28,10 @@ __all__ = [
     "prefixes",
     "read",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """What only such a source needs is imported when one is opened."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module("." + _HOMES[name], __name__), name)

@@ -9,7 +9,7 @@ import os
 import re
 from typing import NamedTuple
 
-from ..errors import FileError
+from ..errors import FileError, UnparallelError
 from . import table
 
 SAVED_MODEL = "saved_model.pb"
@@ -88,6 +88,16 @@ def _folder(folder: str, path: str = "") -> Found | None:
         names = ", ".join(os.path.basename(name) for name in found[:12]) + (", ..." if len(found) > 12 else "")
         raise FileError(f"holds {len(found)} checkpoints: {names}", f"name one: the newest is {newest}")
     return Found(path or folder, "", found[0])
+
+
+def is_tensorflow(path: str) -> bool:
+    """Whether a path names a checkpoint or a SavedModel, one that is refused too."""
+    try:
+        return find(path) is not None
+    except UnparallelError:
+        return True
+    except OSError:
+        return False
 
 
 def files(path: str) -> list[str]:

@@ -74,16 +74,6 @@ class Source(ArraySource):
         return WeightRef(f"{name}:0", key, array.shape, array.dtype, array.size)
 
 
-def is_tensorflow(path: str) -> bool:
-    """Whether a path names a checkpoint or a SavedModel, one that is refused too."""
-    try:
-        return find(path) is not None
-    except UnparallelError:
-        return True
-    except OSError:
-        return False
-
-
 @contextlib.contextmanager
 def open_source(path: str) -> Iterator[Source]:
     """Open what a path names; all of its index is checked.
