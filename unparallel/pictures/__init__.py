@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from ..errors import UnparallelError
-from .scene import Subject, picture_of
-from .svg import svg
-from .text import dot, mermaid
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-FORMATS = {"svg": svg, "mmd": mermaid, "dot": dot}
+from ..errors import UnparallelError
+from .subject import Subject
+
+if TYPE_CHECKING:
+    from .scene import picture_of
+
+# The module and the function for each; imported when something is drawn, which is seldom.
+FORMATS = {"svg": ("svg", "svg"), "mmd": ("text", "mermaid"), "dot": ("text", "dot")}
 
 
 def draw(subject: Subject, kind: str = "svg") -> str:
@@ -26,7 +31,11 @@ def draw(subject: Subject, kind: str = "svg") -> str:
     """
     if kind not in FORMATS:
         raise UnparallelError(f"{kind!r} is not a picture format", "name a file that ends in .svg, .mmd or .dot")
-    return FORMATS[kind](picture_of(subject))
+    from .scene import picture_of
+
+    module, function = FORMATS[kind]
+    text: str = getattr(import_module("." + module, __name__), function)(picture_of(subject))
+    return text
 
 
 def format_of(path: str) -> str:
@@ -43,4 +52,10 @@ def format_of(path: str) -> str:
     return kind
 
 
-__all__ = ["FORMATS", "Subject", "draw", "format_of", "picture_of", "svg"]
+__all__ = ["FORMATS", "Subject", "draw", "format_of", "picture_of"]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "picture_of":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return import_module(".scene", __name__).picture_of

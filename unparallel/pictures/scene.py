@@ -5,7 +5,6 @@ The wrapper's parts come from the very proof by which it is undone; nothing is g
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Sequence
 
 from .. import match
@@ -15,6 +14,7 @@ from ..model import Layer, Topology
 from ..weights.assignment import is_weightless
 from . import folding
 from .folding import Node
+from .subject import Subject
 from .values import CUT, DOUBT, INPUT, KEPT, TEMPLATE, Panel, Picture, Section
 
 if TYPE_CHECKING:
@@ -23,30 +23,6 @@ if TYPE_CHECKING:
 # So many replicas are drawn one by one; of more, the first two and the last.
 MOST_TOWERS = 4
 MOST_SECTIONS = 4
-
-
-@dataclass(frozen=True)
-class Subject:
-    """What a picture is drawn from; it holds configs only, never weights.
-
-    Parameters
-    ----------
-    title : str
-    topology : Topology
-        The graph as the file, or the architecture beside it, has it.
-    weightless : frozenset of str
-        Own layers that are known to have no weights.
-    trust_slices : bool
-        Whether the user vouched for slices whose code is not known.
-    reason : str
-        Why nothing is cut ("" where a wrapper is).
-    """
-
-    title: str
-    topology: Topology
-    weightless: frozenset[str] = frozenset()
-    trust_slices: bool = False
-    reason: str = ""
 
 
 class _Level(NamedTuple):
