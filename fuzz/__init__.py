@@ -1,1 +1,1 @@
-"""Two fuzzers: `python -m fuzz.container` damages HDF5 files, `python -m fuzz.config` the configs in them."""
+"""Fuzzers: `fuzz.container` damages HDF5 files, `fuzz.config` their configs, `fuzz.checkpoints` TensorFlow's files."""

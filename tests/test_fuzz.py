@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 
 import unparallel
-from fuzz import bytecode, config, container
+from fuzz import bytecode, checkpoints, config, container
 
 from .processes import ROOT
 
@@ -30,6 +30,15 @@ def test_damaged_files(tmp_path):
     told = ["{}: {}".format(name, (tmp_path / "found" / name).read_text()) for name in _texts(tmp_path / "found")]
     assert set(counts) <= {"refused", "converted", "crash"}, "\n".join(told)
     assert sum(counts.values()) == INPUTS
+    assert counts["refused"] > INPUTS // 10
+    assert counts["converted"] > INPUTS // 50
+
+
+@pytest.mark.timeout(INPUTS + 120)
+def test_damaged_checkpoints(tmp_path):
+    counts = checkpoints.run(INPUTS, SEED, str(tmp_path / "found"))
+    told = ["{}: {}".format(name, (tmp_path / "found" / name).read_text()) for name in _texts(tmp_path / "found")]
+    assert set(counts) <= {"refused", "converted"}, "\n".join(told)
     assert counts["refused"] > INPUTS // 10
     assert counts["converted"] > INPUTS // 50
 

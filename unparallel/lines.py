@@ -38,8 +38,7 @@ def conversion_lines(done: Conversion) -> list[str]:
 
 def inspection_lines(seen: Inspection) -> list[str]:
     """What is said of an inspection."""
-    form = "a weights file" if seen.form == "weights" else "a full model file"
-    lines = [f"{seen.source}: {form}, written by {written_by(seen.keras_version)}"]
+    lines = [f"{seen.source}: {_kind(seen)}, written by {written_by(seen.keras_version)}"]
     lines += _wrapper_lines(seen.wrappers)
     if seen.verdict != "parallel":
         lines.append(f"verdict:   {seen.reason}")
@@ -77,6 +76,12 @@ def _layer_outlook(layer: LayerOutlook) -> list[str]:
     changed = layer.becomes != (layer.class_name,)
     became = [f"  {layer.name}: {layer.class_name} becomes {' + '.join(layer.becomes)}"] if changed else []
     return became + [f"  {layer.name}: {note.text}" for note in layer.notes]
+
+
+def _kind(seen: Inspection) -> str:
+    if seen.container != "HDF5":
+        return f"a {seen.container} of TensorFlow"
+    return "a weights file" if seen.form == "weights" else "a full model file"
 
 
 def _opens_lines(opens_in: str) -> list[str]:

@@ -251,6 +251,8 @@ class ModelFile:
         The `to_json()` that a checkpoint has beside it.
     warnings, notes : tuple of str
         What the reader has to say.
+    container : str
+        What kind of file it is: "HDF5", "SavedModel" or "checkpoint".
     """
 
     source: str
@@ -271,6 +273,7 @@ class ModelFile:
     architecture: Json = None
     warnings: Tuple[str, ...] = ()
     notes: Tuple[str, ...] = ()
+    container: str = "HDF5"
 
     @property
     def groups(self) -> Dict[str, LayerWeights]:

@@ -183,6 +183,8 @@ class Inspection(Facts, _Drawable):
     optimizer_bytes : int
     keras3 : Outlook or None
         How far the model can go to Keras 3, layer by layer; None where there is no config.
+    container : str
+        What kind of file it is: "HDF5", "SavedModel" or "checkpoint".
     """
 
     verdict: str
@@ -193,6 +195,7 @@ class Inspection(Facts, _Drawable):
     outputs: Tuple[str, ...]
     optimizer_bytes: int
     keras3: "Optional[Outlook]" = None
+    container: str = "HDF5"
     drawn: Optional[Subject] = field(default=None, repr=False, compare=False)
 
     def to_dict(self) -> Dict[str, Any]:
@@ -222,6 +225,7 @@ class Inspection(Facts, _Drawable):
         return cls(
             source=before.source,
             form=before.form,
+            container=before.container,
             keras_version=before.keras_version,
             wrappers=_wrappers(plan) if plan is not None else (),
             template=topology.name if topology is not None else "",

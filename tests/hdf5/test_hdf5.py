@@ -39,7 +39,7 @@ def test_what_is_no_hdf5_is_named(path, content, says):
 
 
 def test_folders_are_named(tmp_path):
-    with pytest.raises(NotKerasError, match="a folder without a SavedModel or checkpoint"):
+    with pytest.raises(NotKerasError, match="a folder, not a file, and no SavedModel"):
         opened(str(tmp_path))
 
 

@@ -360,7 +360,9 @@ class TestCommand:
     def test_a_prefix_is_looked_at(self, tmp_path, capsys):
         prefix = made.checkpoint(tmp_path / "ckpt")
         assert main([prefix]) == 1
-        assert "--architecture" in capsys.readouterr().out
+        printed = capsys.readouterr().out
+        assert "a checkpoint of TensorFlow" in printed
+        assert "--architecture" in printed
         assert main([prefix, "--architecture", made.architecture(tmp_path), "--json"]) == 0
         seen = json.loads(capsys.readouterr().out)
         assert (seen["verdict"], seen["template"], seen["parameters"]) == ("parallel", "net", 9)

@@ -120,7 +120,7 @@ def _opening_error(error: BaseException) -> FileError:
 def _check_signature(path: str) -> None:
     """Say what a file without the signature of HDF5 is."""
     if os.path.isdir(path):
-        raise NotKerasError("a folder without a SavedModel or checkpoint in it", "name the .h5 file")
+        raise NotKerasError("a folder, not a file, and no SavedModel or checkpoint is in it", "name the .h5 file")
     if not os.path.isfile(path):  # opening a pipe would wait for whoever writes to it
         raise NotKerasError("not a regular file", "name the .h5 file")
     try:

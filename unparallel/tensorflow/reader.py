@@ -69,6 +69,7 @@ def _full(source: Source, saved: SavedModel) -> ModelFile:
         by_path=assigned.weights,
         warnings=lost,
         notes=checksums(source),
+        container="SavedModel",
     )
 
 
@@ -138,13 +139,15 @@ def _checkpoint(source: Source) -> ModelFile:
         objects=tracked if tracked is not None else read_session(source),
         architecture=_own_architecture(source),
         notes=checksums(source),
+        container="SavedModel" if source.found.folder else "checkpoint",
     )
 
 
 def _no_model(source: Source) -> NotKerasError:
     if source.found.folder:
         return NotKerasError(
-            "a SavedModel without Keras' metadata", "only what Keras' save() or tf.saved_model.save() of a model wrote"
+            "a SavedModel without Keras' metadata",
+            "it keeps no config: look for a checkpoint or a .h5 file of the same model",
         )
     return NotKerasError(
         "a checkpoint with no functional or Sequential Keras model in it",

@@ -138,9 +138,12 @@ def _tracked(
     nodes: list[Tracked] = []
     for number, node in enumerate(saved):
         twin = checkpoint[numbers[number]] if number in numbers else None
-        ref = source.ref(twin.name, twin.key) if twin is not None and twin.key and node.trainable is not None else None
-        if ref is not None and node.name and twin is not None and twin.name != node.name:
-            raise ConfigError(f"{node.name!r} has the value of {twin.name!r}", "the SavedModel is damaged")
+        ref = None
+        if twin is not None and twin.key and node.trainable is not None:
+            # a variable of a distribution strategy has no name in the checkpoint
+            if node.name and twin.name and twin.name != node.name:
+                raise ConfigError(f"{node.name!r} has the value of {twin.name!r}", "the SavedModel is damaged")
+            ref = source.ref(twin.name or node.name, twin.key)
         nodes.append(Tracked(node.children, ref, node.trainable, _lists(saved, number)))
     return TrackedModel(tuple(nodes))
 
