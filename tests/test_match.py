@@ -128,7 +128,7 @@ NEAR = {
     ),
     "joined along the features": (
         [X, *cuts(2), net("cut0", "cut1"), tiny.merge("out", [("net", 0, 0), ("net", 0, 1)], axis=-1)],
-        "nothing joins the parts again",
+        "'out' joins them along axis -1, not along the batch",
     ),
     "an input whole in each replica": (
         [

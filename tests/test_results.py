@@ -238,3 +238,33 @@ def test_no_file_is_replaced_unasked(tmp_path, capsys):
 def test_files_are_errors_of_files():
     with pytest.raises(FileError):
         unparallel.compare("nowhere.h5", CNN)
+
+
+# -- small things that mislead
+
+
+@pytest.mark.parametrize("made", [False, True])
+def test_a_target_that_is_a_folder_is_one_for_one_file_too(tmp_path, made):
+    folder = tmp_path / "clean"
+    if made:
+        folder.mkdir()
+    assert main([CNN, "-o", str(folder) + ("" if made else "/"), "-q"]) == 0
+    assert os.listdir(folder) == ["parallel.h5"]
+
+
+def test_a_siamese_network_is_told_what_joins_it():
+    reason = unparallel.inspect(fixture("k224-siamese", "model.h5")).reason
+    assert reason.endswith("and 'codes' joins them along axis -1, not along the batch")
+
+
+def test_an_architecture_beside_the_weights_is_offered_and_not_used(tmp_path):
+    weights = str(tmp_path / "weights.h5")
+    shutil.copy(fixture("k231-two-outputs", "parallel_weights.h5"), weights)
+    shutil.copy(fixture("k224-cnn", "template.h5"), tmp_path / "other.h5")
+    assert "beside" not in unparallel.inspect(weights).hint
+    shutil.copy(fixture("k231-two-outputs", "architecture.json"), tmp_path / "model.json")
+    seen = unparallel.inspect(weights)
+    assert seen.verdict == "refused"
+    assert seen.hint.startswith(f"model.json beside it fits: --architecture {tmp_path / 'model.json'}; otherwise ")
+    with pytest.raises(unparallel.UnparallelError, match="model.json beside it fits"):
+        unparallel.convert(weights, tmp_path / "clean.h5")

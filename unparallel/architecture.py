@@ -1,12 +1,14 @@
 """An architecture from beside a weights file: JSON text, a full HDF5 file, or a parsed config."""
 
 import codecs
+import contextlib
+import os
 import re
 from dataclasses import replace
-from typing import Any, Dict
+from typing import Any, Callable, Dict
 
 from . import hdf5, keras_config
-from .errors import FileError, about, unreadable
+from .errors import FileError, UnparallelError, about, unreadable
 from .model import WEIGHT_NAMES, Json, ModelFile
 from .options import Architecture, ConvertOptions, path_text
 from .reader import read
@@ -87,3 +89,35 @@ def _with_version(model: ModelFile) -> Dict[str, Any]:
     names = [[ref.name for ref in group.weights] for group in model.weights if group.weights]
     given = {name: value for name, value in facts.items() if value is not None}
     return {**model.topology.config, **given, WEIGHT_NAMES: names}
+
+
+# Beside a weights file, so many files are tried; a folder of checkpoints may hold thousands.
+MOST_TRIED = 6
+_ENDINGS = (".json", ".h5", ".hdf5")
+
+
+def fitting_beside(path: str, fits: Callable[[Json], object]) -> str:
+    """The name of a file in the same folder whose architecture fits a weights file; "" where there is none.
+
+    It is offered to the user, and never used unasked.
+
+    Parameters
+    ----------
+    path : str
+        The weights file.
+    fits : callable
+        Given an architecture, raises `UnparallelError` where the weights are not of it.
+    """
+    folder, own = os.path.split(os.path.abspath(path))
+    try:
+        names = [name for name in os.listdir(folder) if name.lower().endswith(_ENDINGS) and name != own]
+    except OSError:
+        return ""
+    # a to_json() is looked at first: it is small, and is there for this
+    for name in sorted(names, key=lambda name: (not name.lower().endswith(".json"), name))[:MOST_TRIED]:
+        if not os.path.isfile(os.path.join(folder, name)):  # a pipe would block
+            continue
+        with contextlib.suppress(UnparallelError):
+            fits(load_architecture(os.path.join(folder, name)))
+            return name
+    return ""

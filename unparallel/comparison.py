@@ -18,7 +18,7 @@ from .arrays import ArraySource
 from .cards import escape_all
 from .errors import AlreadySingleError, UnparallelError
 from .formats import Opened, format_of, open_model
-from .keras_config import parse, replace_references
+from .keras_config import parse
 from .model import Json, Layer, LayerWeights, ModelFile, Topology
 from .options import Architecture, ConvertOptions, StrPath, path_text
 from .results import as_json, document
@@ -295,7 +295,7 @@ class _Comparing:
             ends = [_ends(getattr(first, key), {}), _ends(getattr(second, key), names)]
             self._values(here, key, *ends)
         for a, b in pairs:
-            self._layers(a, b, path + a.name, (set(first.by_name), set(second.by_name)), names)
+            self._layers(a, b, path + a.name, names)
 
     def _pairs(self, first: Topology, second: Topology, path: str) -> list[tuple[Layer, Layer]]:
         """Layers of one name; those that have no partner, if they are alike one by one, in their order."""
@@ -314,14 +314,13 @@ class _Comparing:
             only += [path + layer.name for layer in layers]
         return pairs
 
-    def _layers(self, a: Layer, b: Layer, path: str, known: tuple[set[str], set[str]], names: dict[str, str]) -> None:
+    def _layers(self, a: Layer, b: Layer, path: str, names: dict[str, str]) -> None:
         self._values(path, "class_name", a.class_name, b.class_name)
         reads = [[_ends(call.inputs, renaming) for call in layer.calls] for layer, renaming in ((a, {}), (b, names))]
         self._values(path, "inputs", *reads)
-        nodes = [[_arguments(call.node, own) for call in layer.calls] for layer, own in ((a, known[0]), (b, known[1]))]
-        # the node of one dialect looks otherwise in another, whatever it says
-        if [type(node) for node in nodes[0]] == [type(node) for node in nodes[1]]:
-            self._values(path, "call", *nodes)
+        # arguments, which are the same for all dialects; the tensors are compared above
+        given = [[repr(call.given) for call in layer.calls] for layer in (a, b)]
+        self._values(path, "call", *given)
         if a.submodel is not None and b.submodel is not None:
             self._topologies(a.submodel, b.submodel, path + "/")
         else:
@@ -404,11 +403,6 @@ class _Comparing:
 
 def _ends(keys: Any, names: dict[str, str]) -> list[list[Any]]:
     return [[names.get(key.layer, key.layer), key.call, key.tensor] for key in keys]
-
-
-def _arguments(node: Json, known: set[str]) -> Json:
-    """A call's node without its references: what else the call was given."""
-    return replace_references(node, known, lambda _: ("", 0, 0))
 
 
 def _nameless(config: Json) -> Json:

@@ -4,14 +4,15 @@ This is the one place that strings the steps together; the command line and the 
 """
 
 import os
+import shlex
 import warnings
 from dataclasses import replace
 from typing import Any, Optional, Sequence
 
 from . import tensorflow, verify
-from .architecture import with_architecture
+from .architecture import fitting_beside, with_architecture
 from .atomic import AtomicFile
-from .errors import FileError, UnparallelError, UnparallelWarning
+from .errors import AmbiguousWeightsError, FileError, NeedsArchitectureError, UnparallelError, UnparallelWarning
 from .formats import Format, Opened, format_of, open_model
 from .options import Activations, Architecture, ConvertOptions, StrPath, path_text, takes_options
 from .plan import Plan
@@ -182,11 +183,26 @@ def _check_apart(source: str, target: str) -> None:
 
 def _plan(form: Format, opened: Opened, options: ConvertOptions) -> Plan:
     """The plan, with a note on what is not Keras' and does not come along."""
-    plan = form.plan(opened.model, options)
+    try:
+        plan = form.plan(opened.model, options)
+    except (NeedsArchitectureError, AmbiguousWeightsError) as error:
+        _offer_architecture(error, form, opened, options)
+        raise
     if not opened.unknown:
         return plan
     note = f"ignored (not written by Keras): {listed([repr(name) for name in opened.unknown])}"
     return replace(plan, notes=plan.notes + (note,))
+
+
+def _offer_architecture(error: UnparallelError, form: Format, opened: Opened, options: ConvertOptions) -> None:
+    """Say in the hint which file beside a weights file fits as its architecture."""
+    if options.architecture is not None or opened.model.topology is not None:
+        return
+    path = opened.source.path
+    name = fitting_beside(path, lambda found: form.plan(opened.model, replace(options, architecture=found)))
+    if name:
+        beside = os.path.join(os.path.dirname(path), name)
+        error.hint = f"{name} beside it fits: --architecture {shlex.quote(beside)}; otherwise {error.hint}"
 
 
 def _health(opened: Opened, plan: Plan, options: ConvertOptions) -> HealthCheck:

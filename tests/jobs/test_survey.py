@@ -95,6 +95,33 @@ def test_outcomes_are_a_table_in_a_notebook():
     assert cells == ["refused", "/runs/<b>.h5", None, "2.0 KB", "<script>alert(1)</script>"]
 
 
+# -- a complete folder
+
+
+def test_single_models_are_copied_on_demand(runs, tmp_path, capsys):
+    clean = tmp_path / "clean"
+    assert main([str(runs), "-o", str(clean), "-q"]) == 1
+    assert sorted(os.listdir(clean)) == ["a.h5"]
+    assert main([str(runs), "-o", str(clean), "-q", "--copy-singles"]) == 1
+    assert sorted(os.listdir(clean)) == ["a.h5", "b.h5"]
+    assert (clean / "b.h5").read_bytes() == (runs / "b.h5").read_bytes()
+    assert main([str(runs), "-o", str(clean), "-q", "--copy-singles"]) == 1  # again, and nothing is in the way
+    (clean / "b.h5").write_bytes(b"mine")
+    capsys.readouterr()
+    assert main([str(runs), "-o", str(clean), "-q", "--copy-singles"]) == 1
+    assert f"refused   {runs / 'b.h5'}: {clean / 'b.h5'}: exists" in capsys.readouterr().err
+    assert (clean / "b.h5").read_bytes() == b"mine"
+
+
+def test_one_copied_model_by_a_report(runs, tmp_path):
+    words = dict(report=tmp_path / "report.json", copy_singles=True)
+    (first,) = unparallel.convert_many(runs / "b.h5", tmp_path / "clean", **words)
+    assert (first.status, first.target) == ("single", str(tmp_path / "clean" / "b.h5"))
+    os.unlink(first.target)
+    (again,) = unparallel.convert_many(runs / "b.h5", tmp_path / "clean", **words)
+    assert os.path.exists(again.target)
+
+
 # -- the page
 
 

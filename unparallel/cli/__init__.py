@@ -37,7 +37,7 @@ def _parser() -> argparse.ArgumentParser:
         nargs="*",
         help="one or more .h5 files (model or weights), folders, patterns or URLs",
     )
-    parser.add_argument("-o", "--output", metavar="TARGET", help="the file to write; the folder for many")
+    parser.add_argument("-o", "--output", metavar="TARGET", help="the file to write, or the folder to write to")
     for item in fields(ConvertOptions):
         _add_option(parser, item)
     parser.add_argument("--overwrite", action="store_true", help="replace TARGET if it exists")
@@ -156,10 +156,13 @@ def _action(options: argparse.Namespace) -> Callable[[argparse.Namespace], int]:
 def _convert(options: argparse.Namespace) -> int:
     from ..conversion import run  # h5py takes a quarter of a second to import: not for --help or a usage error
 
+    source, target = path_text(options.source), path_text(options.output)
+    inside = target.endswith(("/", os.sep)) or os.path.isdir(target)
+    if inside:  # as for many files, and as `cp` has it
+        target = os.path.join(target, os.path.basename(os.path.abspath(source)))
+        target += ".h5" if os.path.isdir(source) else ""
     with _picture(options) as draw:
-        done = run(
-            path_text(options.source), path_text(options.output), ConvertOptions.of(vars(options)), options.overwrite
-        )
+        done = run(source, target, ConvertOptions.of(vars(options)), options.overwrite, parents=inside)
         draw(done)
     _show(done, options)
     return 0  # the file is there, whether or not that could be said

@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
 def is_wanted(options: argparse.Namespace) -> bool:
     """Whether the options are for many files; one file keeps to its own road."""
     flags = (options.files_from, options.jobs, options.timeout, options.memory, options.report, options.dask)
-    if len(options.sources) != 1 or any(flag is not None for flag in flags):
+    if len(options.sources) != 1 or options.copy_singles or any(flag is not None for flag in flags):
         return True
     (only,) = options.sources
     if options.to is not None and options.output is not None:
@@ -87,6 +87,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="write what became of each file, as JSON, or as a page (.html); the next run reads it",
     )
     group.add_argument("--to", choices=["h5", "keras"], help="what to write (h5); keras is for Keras 3")
+    group.add_argument(
+        "--copy-singles", action="store_true", help="copy single models too, so that the folder is complete"
+    )
     group.add_argument("--dask", metavar="ADDRESS", help="run on the dask cluster with that scheduler")
 
 
@@ -137,6 +140,7 @@ def _prepared(options: argparse.Namespace, stack: contextlib.ExitStack) -> Any:
         overwrite=options.overwrite,
         report=options.report,
         to=options.to or "h5",
+        copy_singles=options.copy_singles,
     )
 
 

@@ -38,6 +38,8 @@ class Job:
         Look only, and write nothing; `target` is "" then.
     draw : bool
         Whether the outcome is to hold a picture.
+    copy_singles : bool
+        Whether a single model is copied to its target.
     """
 
     source: str
@@ -53,6 +55,7 @@ class Job:
     run: str = ""
     survey: bool = False
     draw: bool = False
+    copy_singles: bool = False
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,7 @@ def _is_done(job: Job, facts: Facts) -> bool:
         return False
     if not facts.source or before.source_fingerprint != facts.source:
         return False
-    if before.status == SINGLE:
+    if before.status == SINGLE and not job.copy_singles:
         return True
     if not before.target:  # found in a folder, and not a Keras file
         return not job.named

@@ -8,10 +8,12 @@ A job finds out for itself whether it was done before: from the last run's repor
 
 import concurrent.futures as futures
 import contextlib
+import filecmp
 import math
 import os
 import platform
 import secrets
+import shutil
 import tempfile
 import time
 from dataclasses import replace
@@ -58,6 +60,7 @@ def convert_many(
     overwrite: bool = False,
     report: Optional[StrPath] = None,
     to: str = "h5",
+    copy_singles: bool = False,
     **options: Any,
 ) -> Iterator[Outcome]:
     """Convert many files, each on its own; one that cannot be converted stops nothing.
@@ -82,6 +85,8 @@ def convert_many(
         A JSON file, or a page by the ending .html: what happened, kept up to date, and what the next run skips by.
     to : str
         "h5", or "keras" for archives of Keras 3.
+    copy_singles : bool
+        Copy what is a single model already, so that the target's folder is complete.
     **options
         The fields of `ConvertOptions`, as for `convert`.
 
@@ -113,6 +118,7 @@ def convert_many(
         overwrite=overwrite,
         report=report,
         to=to,
+        copy_singles=copy_singles,
     )
     return batch.run()
 
@@ -181,6 +187,7 @@ class Batch:
         overwrite: bool = False,
         report: Optional[StrPath] = None,
         to: str = "h5",
+        copy_singles: bool = False,
     ) -> None:
         if to not in ENDINGS:
             raise ValueError(f"to must be one of {', '.join(ENDINGS)}")
@@ -212,6 +219,7 @@ class Batch:
             run=secrets.token_hex(8),
             survey=survey,
             draw=self.report.is_page,
+            copy_singles=copy_singles,
         )
         self.problems = [_problem(item) for item in found if item.reason]
         self.jobs = [
@@ -411,6 +419,7 @@ def _work(job: Job) -> Outcome:
         except AlreadySingleError as error:
             outcome = Outcome(SINGLE, job.source, "", _reason(job, error), error.hint, bytes_before=_size(local))
             outcome = _with_facts(job, outcome, local)
+            outcome = _copied(job, outcome, local, decision) if job.copy_singles else outcome
         except NotParallelError as error:
             outcome = _with_facts(job, _failure(job, error), local)
         except (NotKerasError, HostileFileError) as error:
@@ -460,6 +469,21 @@ def _converted(job: Job, local: str, overwrite: bool) -> Outcome:
     with remote.delivered(job.target) as new:
         done = conversion.run(local, new, job.options, overwrite, parents=True)
     return _outcome(job, CONVERTED, done)
+
+
+def _copied(job: Job, outcome: Outcome, local: str, decision: Decision) -> Outcome:
+    """The outcome for a single model that is copied, since the folder is to be complete."""
+    # a SavedModel's folder is left where it is, and no file gets the name of another format
+    if not os.path.isfile(local) or job.target.endswith(".keras") != job.source.endswith(".keras"):
+        return outcome
+    with remote.delivered(job.target) as new:
+        if os.path.isfile(new) and filecmp.cmp(local, new, shallow=False):
+            return replace(outcome, target=job.target, bytes_after=_size(local))
+        with atomic.AtomicFile(new, decision is Decision.REPLACE, local, parents=True) as out:
+            with out.open("wb") as copy, open(local, "rb") as handle:
+                shutil.copyfileobj(handle, copy, 2**20)
+            out.commit()
+    return replace(outcome, target=job.target, bytes_after=_size(local), reason=f"{outcome.reason}; copied")
 
 
 def _compared(job: Job, local: str) -> Outcome:

@@ -30,8 +30,21 @@ def unjoined(facts: GraphFacts, cut: list[TensorKey]) -> list[NearMiss]:
     for key in cut:
         value = facts.values.get(key)
         what = slices.describe(value) if isinstance(value, slices.Rows) else "what looks like a part of the batch"
-        return [NearMiss(f"layer {key.layer!r} takes {what}, and nothing joins the parts again", 0)]
+        return [NearMiss(f"layer {key.layer!r} takes {what}, and {_joined_otherwise(facts, cut)}", 0)]
     return []
+
+
+def _joined_otherwise(facts: GraphFacts, cut: list[TensorKey]) -> str:
+    """What becomes of parts that are not joined along the batch: the first layer in which they come together."""
+    reached = downstream(facts, cut)
+    for name, number in facts.order:
+        layer = facts.topology.layer(name)
+        parts = [key for key in dict.fromkeys(layer.calls[number].inputs) if key[:2] in reached]
+        if len(parts) > 1:
+            axis = layer.config.get("axis") if isinstance(layer.config, dict) else None
+            along = f"joins them along axis {axis}" if isinstance(axis, int) and axis != 0 else "takes them together"
+            return f"{name!r} {along}, not along the batch"
+    return "nothing joins the parts again"
 
 
 def _is_slice_like(facts: GraphFacts, key: TensorKey) -> bool:
