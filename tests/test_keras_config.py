@@ -138,6 +138,7 @@ TENSOR = {"class_name": "__keras_tensor__", "config": {"shape": [None, 3], "kera
         (None, "is not one of the model's tensors"),
         ([["x", 0, 0], None], "is not one of the model's tensors"),
         ([["x", 1, 0]], "reads call 1 of layer 'x', which has none such"),
+        ([["x", 0, 1]], "reads output 1 of input 'x', which is one tensor"),
         ([["x", 0, 0], ["d", 0, 0]], "lists 'd', which is computed"),
     ],
 )

@@ -162,6 +162,20 @@ def test_a_frozen_layers_place_is_unknown_to_names_and_known_to_the_architecture
     assert list(differences(tiny.save(tmp_path / "gold.h5", frozen), str(tmp_path / "made.h5"))) == []
 
 
+def test_an_architecture_with_other_flags_than_the_save_had(tmp_path, template):
+    # the first layer was frozen when the weights were saved
+    first = tiny.dense("dense_1", "x", 3, 4, trainable=False, seed=1)
+    frozen = template._replace(layers=(template.layers[0], first, *template.layers[2:]))
+    source = tiny.save(tmp_path / "weights.h5", tiny.parallel(frozen, 2), form="weights")
+    layers = (template.layers[0], first._replace(config=template.layers[1].config), *template.layers[2:])
+    thawed = template._replace(layers=layers)
+    done = unparallel.convert(source, tmp_path / "made.h5", architecture=thawed.config())
+    assert list(differences(tiny.save(tmp_path / "gold.h5", thawed), str(tmp_path / "made.h5"))) == []
+    assert any("other layers were frozen when the weights were saved" in note for note in done.notes)
+    done = unparallel.convert(source, tmp_path / "own.h5", architecture=frozen.config())
+    assert not any("frozen" in note for note in done.notes)
+
+
 def test_names_that_were_swapped_are_not_believed(tmp_path, weights_file):
     with h5py.File(weights_file, "r+") as handle:
         names = list(handle["net"].attrs["weight_names"])

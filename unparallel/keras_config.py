@@ -215,6 +215,8 @@ def _functional(entry: Dict[str, Json], name: str, layers: List[Layer]) -> Topol
         number = call - first[layer]
         if not 0 <= number < max(1, len(nodes[layer])) or tensor < 0:
             raise ConfigError(f"{where} reads call {call} of layer {layer!r}, which has none such", DAMAGED)
+        if known[layer].class_name == "InputLayer" and tensor:
+            raise ConfigError(f"{where} reads output {tensor} of input {layer!r}, which is one tensor", DAMAGED)
         submodel = known[layer].submodel
         if submodel is not None and tensor >= len(submodel.outputs):
             raise ConfigError(f"{where} reads output {tensor} of model {layer!r}, which has none such", DAMAGED)

@@ -6,7 +6,7 @@ no doubt; an architecture of the parallel model makes it a full file.
 
 import contextlib
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Container, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import keras_config, match
 from .errors import (
@@ -19,7 +19,18 @@ from .errors import (
     WeightsError,
 )
 from .extract import CleanModel, LocatedMatch, Path, assign_weights, clean
-from .model import WEIGHT_NAMES, Json, Layer, LayerWeights, ModelFile, TensorKey, Topology, is_tf_keras, saved_layers
+from .model import (
+    WEIGHT_NAMES,
+    Json,
+    Layer,
+    LayerWeights,
+    ModelFile,
+    TensorKey,
+    Topology,
+    WeightRef,
+    is_tf_keras,
+    saved_layers,
+)
 from .options import ConvertOptions
 from .slices import Context, code_of
 from .weights.assignment import is_weightless, split
@@ -125,7 +136,10 @@ def _check_names(model: ModelFile) -> None:
 
 
 def clean_topology(
-    topology: Topology, weightless_names: Any = (), trust_slices: bool = False, context: Optional[Context] = None
+    topology: Topology,
+    weightless_names: Container[str] = (),
+    trust_slices: bool = False,
+    context: Optional[Context] = None,
 ) -> CleanModel:
     """Undo all wrappers in a topology; `weightless_names` are own layers known to have no weights."""
     shared = context or Context()
@@ -438,7 +452,16 @@ def _with_template(before: ModelFile, template: Topology) -> Plan:
         weights=tuple(assigned[layer.name] for layer in layers),
     )
     dropped = tuple(group.layer for group in before.weights if not group.weights)
-    return Plan(before, after, dropped=dropped, notes=tuple(_notes(template)))
+    notes = (*_notes_on_flags(template, flat, tuple(assigned.values())), *_notes(template))
+    return Plan(before, after, dropped=dropped, notes=notes)
+
+
+def _notes_on_flags(template: Topology, flat: Sequence[WeightRef], assigned: Sequence[LayerWeights]) -> Iterator[str]:
+    """That the weights were saved while other layers were frozen than the architecture says."""
+    with contextlib.suppress(WeightsError):
+        if list(split(template, flat, same_save=True)) == list(assigned):
+            return
+    yield "other layers were frozen when the weights were saved; `trainable` is written as the architecture has it"
 
 
 # -- checkpoints of TensorFlow

@@ -2,12 +2,14 @@
 
 One row a class: a short function from the layer's config to its weights, in the order of creation,
 with whatever the config alone says of their shapes.  Classes that own nothing are names in a set.
-How the rows are applied (wrappers, frozen layers, nested models) is `layer_weights`' business.
+How the rows are applied (wrappers, frozen layers, nested models) is `expected`'s business.
 """
 
-from typing import Any, Callable, Dict, FrozenSet, NamedTuple, Optional, Tuple, Union
+from typing import Callable, Dict, FrozenSet, NamedTuple, Optional, Tuple, Union
 
-Config = Dict[str, Any]
+from ..model import Json
+
+Config = Dict[str, Json]
 
 #: A known length, a letter that stands for the same length throughout one layer, or None: any length.
 Dim = Union[int, str, None]
@@ -53,7 +55,7 @@ def is_keras_1(config: Config) -> bool:
     return any(word in config for word in words)
 
 
-def _take(config: Config, *names: str) -> Any:
+def _take(config: Config, *names: str) -> Json:
     """The value of the first of the names that the config has; None if it has none."""
     for name in names:
         if config.get(name) is not None:
@@ -151,7 +153,7 @@ def _local(rank: int) -> Row:
     return row
 
 
-def _along(axis: Any) -> Optional[Tuple[Dim, ...]]:
+def _along(axis: Json) -> Optional[Tuple[Dim, ...]]:
     """Shape of a weight along one axis; over several axes it has the input's rank, which is not known."""
     several = isinstance(axis, (list, tuple)) and len(axis) > 1
     return None if several else ("c",)
