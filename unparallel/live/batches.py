@@ -139,18 +139,19 @@ class _Sequence:
         return (full_batches, (self._batches, self._batch_size, self._replicas, self._mode))
 
 
-def _sequence(batches: Any, batch_size: int, replicas: int, mode: str) -> Any:
+def _sequence(batches: object, batch_size: int, replicas: int, mode: str) -> _Sequence:
     bases = [base for base in type(batches).__mro__ if base.__name__ in ("PyDataset", "Sequence")]
     keras = [base for base in bases if base.__module__.split(".")[0] in ("keras", "tensorflow", "tf_keras")]
     # Keras asks isinstance; importing one to ask it back would be the wrong one half of the time
     cls = type("FullBatches", (_Sequence, *keras[:1]), {"__module__": __name__})
-    return cls(batches, batch_size, replicas, mode)
+    made: _Sequence = cls(batches, batch_size, replicas, mode)
+    return made
 
 
 # -- one batch
 
 
-def _arrays(batch: Any) -> Iterator[Any]:
+def _arrays(batch: object) -> Iterator[Any]:
     """All arrays of a batch, however they are nested."""
     if isinstance(batch, dict):
         batch = list(batch.values())
@@ -161,7 +162,7 @@ def _arrays(batch: Any) -> Iterator[Any]:
         yield batch
 
 
-def _rows(batch: Any, batch_size: int) -> int:
+def _rows(batch: object, batch_size: int) -> int:
     counts: List[int] = []
     for array in _arrays(batch):
         if not getattr(array, "shape", None) and not hasattr(array, "__len__"):

@@ -14,7 +14,8 @@ import shutil
 import sys
 import warnings
 from importlib import import_module
-from typing import Any, Dict, List
+from types import ModuleType
+from typing import Any, Dict, List, Mapping, Optional, cast
 
 from .. import hdf5
 from ..atomic import AtomicFile, check_target, temporary_folder
@@ -22,6 +23,7 @@ from ..conversion import convert
 from ..errors import UnparallelError, UnparallelWarning
 from ..options import StrPath, path_text
 from ..plan import renamed_outputs
+from .kinds import LiveModel
 from .template import Template, find_template
 from .topology import keras_classes, keras_module
 
@@ -38,7 +40,7 @@ _KERASES = ("tf_keras", "keras", "tensorflow.keras")
 
 
 def save_template(
-    parallel_model: Any,
+    parallel_model: object,
     path: StrPath,
     *,
     optimizer: bool = True,
@@ -84,8 +86,10 @@ def save_template(
     _save(parallel_model, find_template(parallel_model, trust_slices), target, optimizer, overwrite)
 
 
-def _save(parallel_model: Any, template: Template, target: str, optimizer: bool, overwrite: bool) -> None:
-    misfit = _misfit(parallel_model, template.model) if optimizer and _is_compiled(parallel_model) else ""
+def _save(parallel_model: object, template: Template, target: str, optimizer: bool, overwrite: bool) -> None:
+    misfit = (
+        _misfit(cast(LiveModel, parallel_model), template.model) if optimizer and _is_compiled(parallel_model) else ""
+    )
     if misfit:
         warnings.warn(UnparallelWarning(f"{target}: the training state was left out: {misfit}"), stacklevel=3)
     keep = optimizer and not misfit
@@ -101,7 +105,7 @@ def _save(parallel_model: Any, template: Template, target: str, optimizer: bool,
         out.commit()
 
 
-def _save_weights(model: Any, target: str, overwrite: bool) -> None:
+def _save_weights(model: object, target: str, overwrite: bool) -> None:
     """Write what a model's `save_weights` writes to a .h5 file."""
     # Keras 3 insists on the ending
     with AtomicFile(target, overwrite, name="model.weights.h5") as out:
@@ -120,7 +124,7 @@ def _checked_target(path: StrPath, overwrite: bool) -> str:
 # -- the stand-in -----------------------------------------------------------------------------------------
 
 
-def _stand_in(template: Any, parallel_model: Any, compiled: bool) -> Any:
+def _stand_in(template: object, parallel_model: object, compiled: bool) -> object:
     """An object that Keras saves as the template, compiled as the parallel model is, or not compiled.
 
     A shallow copy, whose attributes are set past the class: nothing of the caller's objects changes.
@@ -143,11 +147,11 @@ def _stand_in(template: Any, parallel_model: Any, compiled: bool) -> Any:
     return made
 
 
-def _is_compiled(model: Any) -> bool:
+def _is_compiled(model: object) -> bool:
     return getattr(model, "optimizer", None) is not None
 
 
-def _misfit(parallel_model: Any, template: Any) -> str:
+def _misfit(parallel_model: LiveModel, template: LiveModel) -> str:
     """Why the parallel model's training state is not one of the template; "" where it is."""
     if len(parallel_model.outputs) != len(template.outputs):
         return f"the parallel model has {len(parallel_model.outputs)} outputs, the template {len(template.outputs)}"
@@ -157,7 +161,7 @@ def _misfit(parallel_model: Any, template: Any) -> str:
     return ""
 
 
-def _identities(model: Any) -> List[int]:
+def _identities(model: LiveModel) -> List[int]:
     return [id(weight) for weight in model.trainable_weights]
 
 
@@ -190,25 +194,25 @@ class _Saver:
     That is looked for once: where it has to be built, each time would add to the graph.
     """
 
-    def __init__(self, parallel_model: Any, trust_slices: bool) -> None:
+    def __init__(self, parallel_model: object, trust_slices: bool) -> None:
         self._parallel_model = parallel_model
         self._template = find_template(parallel_model, trust_slices)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._parallel_model, name)
 
-    def save(self, filepath: StrPath, overwrite: bool = True, include_optimizer: bool = True, **_: Any) -> None:
+    def save(self, filepath: StrPath, overwrite: bool = True, include_optimizer: bool = True, **_: object) -> None:
         """As `save_template`; options that name another format are no use."""
         target = _checked_target(filepath, overwrite)
         _save(self._parallel_model, self._template, target, include_optimizer, overwrite)
 
-    def save_weights(self, filepath: StrPath, overwrite: bool = True, **_: Any) -> None:
+    def save_weights(self, filepath: StrPath, overwrite: bool = True, **_: object) -> None:
         """The template's weights alone."""
         _save_weights(self._template.model, _checked_target(filepath, overwrite), overwrite)
 
 
 def TemplateCheckpoint(  # noqa: N802  it takes the place of a class
-    parallel_model: Any, filepath: StrPath, *args: Any, trust_slices: bool = False, **options: Any
+    parallel_model: object, filepath: StrPath, *args: object, trust_slices: bool = False, **options: object
 ) -> Any:
     """`ModelCheckpoint` of the model's own Keras, which saves the template with the optimizer's state.
 
@@ -245,7 +249,7 @@ def TemplateCheckpoint(  # noqa: N802  it takes the place of a class
     saver = _Saver(parallel_model, trust_slices)
     base: Any = keras_module(parallel_model, "callbacks").ModelCheckpoint
 
-    def set_model(self: Any, model: Any) -> None:
+    def set_model(self: object, model: object) -> None:
         base.set_model(self, saver)
 
     members = {"set_model": set_model, "__doc__": TemplateCheckpoint.__doc__, "__module__": __name__}
@@ -256,7 +260,12 @@ def TemplateCheckpoint(  # noqa: N802  it takes the place of a class
 
 
 def load_template(
-    path: StrPath, custom_objects: Any = None, *, keras: Any = None, trust_slices: bool = False, **options: Any
+    path: StrPath,
+    custom_objects: Optional[Mapping[str, object]] = None,
+    *,
+    keras: Optional[ModuleType] = None,
+    trust_slices: bool = False,
+    **options: object,
 ) -> Any:
     """Load the template out of a parallel file, without running any of the wrapper's code.
 
@@ -306,13 +315,13 @@ def load_template(
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _installed_keras() -> Any:
+def _installed_keras() -> ModuleType:
     """The Keras that is imported already, else one that can be."""
     for name in _KERASES:
         root, _, rest = name.partition(".")
         module = sys.modules.get(root)
-        found = getattr(module, rest, None) if rest else module
-        if hasattr(found, "models"):
+        found: Optional[ModuleType] = getattr(module, rest, None) if rest else module
+        if found is not None and hasattr(found, "models"):
             return found
     for name in _KERASES:
         with contextlib.suppress(ImportError):

@@ -6,7 +6,7 @@ caller's own object.  No session, no device is touched.
 """
 
 from dataclasses import dataclass
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Tuple, cast
 
 from .. import match
 from ..errors import UnparallelError
@@ -15,6 +15,7 @@ from ..graph import call_graph, call_of, in_order
 from ..model import Layer, TensorKey, Topology
 from ..plan import not_parallel, output_names
 from ..slices import Context
+from .kinds import LiveLayer, LiveModel
 from .topology import (
     LiveGraph,
     check_model,
@@ -42,12 +43,12 @@ class Template:
         Whether `model` is an object of the caller's and not one that was made just now.
     """
 
-    model: Any
+    model: LiveModel
     outputs: Dict[str, str]
     own: bool
 
 
-def extract_template(parallel_model: Any, *, rebuild: bool = False, trust_slices: bool = False) -> Any:
+def extract_template(parallel_model: object, *, rebuild: bool = False, trust_slices: bool = False) -> Any:
     """The single-GPU model inside a live parallel model.
 
     Parameters
@@ -88,11 +89,11 @@ def extract_template(parallel_model: Any, *, rebuild: bool = False, trust_slices
     return _fresh(template) if rebuild else template
 
 
-def find_template(parallel_model: Any, trust_slices: bool = False) -> Template:
+def find_template(parallel_model: object, trust_slices: bool = False) -> Template:
     """The template and what its outputs are called; raises as `extract_template` does."""
     check_model(parallel_model)
     graph = LiveGraph()
-    topology = graph.topology(parallel_model)
+    topology = graph.topology(cast(LiveModel, parallel_model))
     context = Context()
 
     def find(model: Topology, path: Tuple[str, ...]) -> match.SearchResult:
@@ -106,7 +107,7 @@ def find_template(parallel_model: Any, trust_slices: bool = False) -> Template:
     return Template(model, _output_names(parallel_model, model, cleaned, topology), own is not None)
 
 
-def _output_names(parallel_model: Any, model: Any, cleaned: CleanModel, topology: Topology) -> Dict[str, str]:
+def _output_names(parallel_model: object, model: LiveModel, cleaned: CleanModel, topology: Topology) -> Dict[str, str]:
     """What each output was and is called: Keras 2 knows itself, and its versions differ where names repeat."""
     old, new = (getattr(one, "output_names", None) for one in (parallel_model, model))
     if isinstance(old, list) and isinstance(new, list) and len(old) == len(cleaned.outputs):
@@ -117,7 +118,7 @@ def _output_names(parallel_model: Any, model: Any, cleaned: CleanModel, topology
 # -- a new model over the same layers ---------------------------------------------------------------------
 
 
-def _built(graph: LiveGraph, like: Any, topology: Topology) -> Any:
+def _built(graph: LiveGraph, like: object, topology: Topology) -> LiveModel:
     """A new model; one error for whatever a stranger's layers, or an old Keras, raise when called again."""
     try:
         return _Builder(graph, like).model(topology)
@@ -133,12 +134,13 @@ def _built(graph: LiveGraph, like: Any, topology: Topology) -> Any:
 class _Builder:
     """Calls live layers anew, as a changed topology says."""
 
-    def __init__(self, graph: LiveGraph, like: Any) -> None:
+    def __init__(self, graph: LiveGraph, like: object) -> None:
         self.graph = graph
         self.like = like
-        self.made: Dict[int, Any] = {}
+        self.made: Dict[int, LiveModel] = {}
+        self.copies: Dict[int, LiveLayer] = {}
 
-    def model(self, topology: Topology) -> Any:
+    def model(self, topology: Topology) -> LiveModel:
         """A model for the topology: the live one where it was not changed."""
         known = self.graph.model_of(topology)
         if known is None:
@@ -148,26 +150,28 @@ class _Builder:
             known = self.made[id(topology.layers)] = build(topology)
         return known
 
-    def _chain(self, topology: Topology) -> Any:
+    def _chain(self, topology: Topology) -> LiveModel:
         models = keras_module(self.like, "models")
-        return models.Sequential([self._object(layer) for layer in topology.layers], name=topology.name)
+        made: LiveModel = models.Sequential([self._object(layer) for layer in topology.layers], name=topology.name)
+        return made
 
-    def _graph(self, topology: Topology) -> Any:
-        tensors: Dict[TensorKey, Any] = {}
+    def _graph(self, topology: Topology) -> LiveModel:
+        tensors: Dict[TensorKey, object] = {}
         calls = call_graph(topology)
         for name, number in in_order(calls):
             layer, call = topology.layer(name), call_of(calls, (name, number))
             if call.node is None:
-                made = _fresh_input(live_object(layer))
+                tensor_or_more = _fresh_input(live_object(layer))
             else:
                 given = filled(call, [tensors[key] for key in call.inputs])
-                made = self._object(layer)(*given.args, **given.kwargs)
-            for i, tensor in enumerate(flat(made)):
+                tensor_or_more = self._object(layer)(*given.args, **given.kwargs)
+            for i, tensor in enumerate(flat(tensor_or_more)):
                 tensors[TensorKey(name, number, i)] = tensor
         inputs, outputs = ([tensors[key] for key in keys] for keys in (topology.inputs, topology.outputs))
-        return _model_class(self.like)(_single(inputs), _single(outputs), name=topology.name)
+        made: LiveModel = _model_class(self.like)(_single(inputs), _single(outputs), name=topology.name)
+        return made
 
-    def _object(self, layer: Layer) -> Any:
+    def _object(self, layer: Layer) -> LiveLayer:
         """The live layer; a new one where the layers of the replicas were copies under other names."""
         if layer.submodel is not None:
             model = self.model(layer.submodel)
@@ -180,21 +184,27 @@ class _Builder:
         live = live_object(layer)
         if live.name == layer.name:
             return live
-        if id(layer.entry) not in self.made:
-            self.made[id(layer.entry)] = type(live).from_config(dict(live.get_config(), name=layer.name))
-        return self.made[id(layer.entry)]
+        if id(layer.entry) not in self.copies:
+            self.copies[id(layer.entry)] = _from_config(live, dict(live.get_config(), name=layer.name))
+        return self.copies[id(layer.entry)]
 
 
-def _fresh_input(live: Any) -> Any:
+def _fresh_input(live: LiveLayer) -> object:
     """The tensor of a new input layer like this one: nothing of the old graph is computed by the new one."""
-    return type(live).from_config(live.get_config()).output
+    made: Any = _from_config(live, live.get_config())
+    return made.output
 
 
-def _single(items: List[Any]) -> Any:
+def _from_config(like: LiveLayer, config: Dict[str, Any], **options: object) -> Any:
+    """What the class of a live object makes of a config: `from_config` of every Keras."""
+    return cast(Any, type(like)).from_config(config, **options)
+
+
+def _single(items: List[object]) -> object:
     return items[0] if len(items) == 1 else items
 
 
-def _model_class(like: Any) -> Any:
+def _model_class(like: object) -> Any:
     """The `Model` of the Keras that an object comes from, whatever the object's own class is."""
     return [cls for cls in keras_classes(like) if cls.__name__ == "Model"][-1]
 
@@ -202,10 +212,10 @@ def _model_class(like: Any) -> Any:
 # -- a fresh copy -----------------------------------------------------------------------------------------
 
 
-def _fresh(template: Any) -> Any:
+def _fresh(template: LiveModel) -> LiveModel:
     """A copy of a model with weights of its own."""
     try:
-        copy = type(template).from_config(template.get_config(), custom_objects=_custom_objects(template))
+        copy: LiveModel = _from_config(template, template.get_config(), custom_objects=_custom_objects(template))
     except Exception as error:  # whatever a stranger's layers raise
         raise UnparallelError(
             f"template {template.name!r} cannot be rebuilt: {error}",
@@ -215,7 +225,7 @@ def _fresh(template: Any) -> Any:
     return copy
 
 
-def _custom_objects(model: Any) -> Dict[str, Any]:
+def _custom_objects(model: LiveModel) -> Dict[str, Any]:
     """The user's own classes, and the globals that the functions of Lambdas use."""
     found: Dict[str, Any] = {}
     for layer in model.layers:
@@ -226,11 +236,11 @@ def _custom_objects(model: Any) -> Dict[str, Any]:
         code, names = getattr(function, "__code__", None), getattr(function, "__globals__", {})
         found.update({name: names[name] for name in getattr(code, "co_names", ()) if name in names})
         if is_network(layer):
-            found.update(_custom_objects(layer))
+            found.update(_custom_objects(cast(LiveModel, layer)))
     return found
 
 
-def _copy_weights(old: Any, new: Any) -> None:
+def _copy_weights(old: LiveLayer, new: LiveLayer) -> None:
     """Copy weights and `trainable` layer by layer.
 
     A whole model's list of weights depends on flags that its config does not hold (standalone Keras), so
@@ -239,7 +249,7 @@ def _copy_weights(old: Any, new: Any) -> None:
     if getattr(old, "trainable", True) != getattr(new, "trainable", True):
         new.trainable = old.trainable
     if is_network(old):
-        for one, other in zip(old.layers, new.layers):
+        for one, other in zip(cast(LiveModel, old).layers, cast(LiveModel, new).layers):
             _copy_weights(one, other)
     elif old.weights:
         new.set_weights(old.get_weights())

@@ -11,18 +11,20 @@ import contextlib
 import marshal
 from importlib import import_module
 from types import FunctionType, ModuleType
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union, cast
 
 from ..errors import UnparallelError
 from ..model import Arguments, Call, Input, Json, Layer, TensorKey, Topology
 from ..slices import Name, SavedFunction, Unknown
+from .kinds import History, LiveLayer, LiveModel, LiveNode
+
+if TYPE_CHECKING:
+    from types import CellType
 
 LIVE = "live"
 # the name that TensorFlow's package has inside TensorFlow 1.15 and 2.0
 _SAME_ROOT = {"tensorflow_core": "tensorflow"}
 _WHAT = "pass the model that multi_gpu_model returned"
-
-History = Tuple[Any, int, int]
 
 
 # -- what an object is ------------------------------------------------------------------------------------
@@ -33,7 +35,7 @@ def keras_classes(model: object) -> List[Any]:
     return [cls for cls in type(model).__mro__ if keras_package(cls)]
 
 
-def keras_package(cls: Any) -> str:
+def keras_package(cls: type) -> str:
     """The package of the Keras that a class comes from, such as "tensorflow.python.keras"; "" if from none."""
     parts = str(cls.__module__).split(".")
     at = next((i for i, part in enumerate(parts) if part in ("keras", "tf_keras")), None)
@@ -43,7 +45,7 @@ def keras_package(cls: Any) -> str:
     return ".".join(parts[: at + 1])
 
 
-def keras_module(model: object, name: str) -> Any:
+def keras_module(model: object, name: str) -> ModuleType:
     """A module, such as "models", of the Keras that an object comes from."""
     return import_module(f"{keras_package(keras_classes(model)[-1])}.{name}")
 
@@ -60,13 +62,14 @@ def is_network(layer: object) -> bool:
     )
 
 
-def _nodes_by_depth(model: object) -> Any:
+def _nodes_by_depth(model: object) -> Optional[Dict[int, List[object]]]:
     """Lists of nodes by depth; None for a subclassed model."""
     # public up to Keras 2.1.2
-    return _first(model, "_nodes_by_depth", "nodes_by_depth")
+    found: Optional[Dict[int, List[object]]] = _first(model, "_nodes_by_depth", "nodes_by_depth")
+    return found
 
 
-def _nodes(layer: object) -> List[Any]:
+def _nodes(layer: object) -> List[LiveNode]:
     # public up to Keras 2.1.2
     return list(_first(layer, "_inbound_nodes", "inbound_nodes") or ())
 
@@ -101,7 +104,7 @@ def check_model(model: object) -> None:
 # -- nested structures of arguments -----------------------------------------------------------------------
 
 
-def flat(value: Any) -> List[Any]:
+def flat(value: object) -> List[Any]:
     """The leaves of nested lists, tuples and dicts, in order."""
     if isinstance(value, (list, tuple)):
         return [leaf for item in value for leaf in flat(item)]
@@ -110,12 +113,13 @@ def flat(value: Any) -> List[Any]:
     return [value]
 
 
-def map_structure(value: Any, change: Callable[[Any], Any]) -> Any:
+def map_structure(value: object, change: Callable[[Any], object]) -> object:
     """Nested lists, tuples, dicts and slices with each leaf put through `change`."""
     if isinstance(value, dict):
         return {key: map_structure(item, change) for key, item in value.items()}
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*[map_structure(item, change) for item in value])
+        named: Any = type(value)
+        return named(*[map_structure(item, change) for item in value])
     if isinstance(value, (list, tuple)):
         items = [map_structure(item, change) for item in value]
         return tuple(items) if isinstance(value, tuple) else items
@@ -124,7 +128,7 @@ def map_structure(value: Any, change: Callable[[Any], Any]) -> Any:
     return change(value)
 
 
-def _plain(value: Any, leaf: Callable[[Any], Any]) -> Json:
+def _plain(value: object, leaf: Callable[[object], Json]) -> Json:
     """A structure as a file would hold it; what no JSON can say becomes an object that equals only itself."""
     if isinstance(value, dict):
         return {str(key): _plain(item, leaf) for key, item in value.items()}
@@ -135,7 +139,7 @@ def _plain(value: Any, leaf: Callable[[Any], Any]) -> Json:
     return leaf(value)
 
 
-def _constant(value: Any) -> Json:
+def _constant(value: object) -> Json:
     if value is None or value is Ellipsis or isinstance(value, (bool, int, float, str)):
         return value
     if str(type(value).__module__).split(".")[0] in ("numpy", "tensorflow", "tensorflow_core"):
@@ -149,7 +153,7 @@ def _constant(value: Any) -> Json:
 # -- functions --------------------------------------------------------------------------------------------
 
 
-def _saved_function(function: Any) -> Union[SavedFunction, str]:
+def _saved_function(function: object) -> Union[SavedFunction, str]:
     """A function as `slices` reads it, with what its globals are bound to.
 
     The code is dumped and never loaded.  What is no plain function is named only.
@@ -162,14 +166,14 @@ def _saved_function(function: Any) -> Union[SavedFunction, str]:
     return SavedFunction(text, defaults, closure, _globals(function))
 
 
-def _contents(cell: Any) -> Any:
+def _contents(cell: "CellType") -> object:
     try:
         return cell.cell_contents
     except ValueError:  # a variable that is not set yet
         return cell
 
 
-def _captured(value: Any) -> Any:
+def _captured(value: object) -> Json:
     """What a variable of a function stands for: a number or text, a module, or something unknown."""
     if isinstance(value, ModuleType):
         parts = value.__name__.split(".")
@@ -199,12 +203,12 @@ def _globals(function: FunctionType) -> Dict[str, object]:
 class _LiveCall(NamedTuple):
     """What a layer was called with, as live objects; `made` says where a tensor comes from, by its id."""
 
-    args: Tuple[Any, ...]
-    kwargs: Dict[str, Any]
+    args: Tuple[object, ...]
+    kwargs: Dict[str, object]
     made: Dict[int, History]
 
 
-def _live_call(node: Any) -> _LiveCall:
+def _live_call(node: LiveNode) -> _LiveCall:
     """The arguments of a call, in every flavour's way of keeping them."""
     arguments: Any = getattr(node, "arguments", None)
     if hasattr(arguments, "kwargs"):  # Keras 3
@@ -216,34 +220,35 @@ def _live_call(node: Any) -> _LiveCall:
     tensors = node.input_tensors
     rows = zip(flat(node.inbound_layers), flat(node.node_indices), flat(node.tensor_indices))
     made = {id(tensor): row for tensor, row in zip(flat(tensors), rows)}
-    single = isinstance(tensors, list) and len(tensors) == 1
-    return _LiveCall((tensors[0] if single else tensors,), dict(arguments or {}), made)
+    first = tensors[0] if isinstance(tensors, list) and len(tensors) == 1 else tensors
+    return _LiveCall((first,), dict(arguments or {}), made)
 
 
-def _is_source(layer: Any) -> bool:
+def _is_source(layer: object) -> bool:
     return any(cls.__name__ == "InputLayer" for cls in keras_classes(layer))
 
 
-def _history(tensor: Any, made: Dict[int, History]) -> Optional[History]:
+def _history(tensor: object, made: Dict[int, History]) -> Optional[History]:
     if isinstance(tensor, (str, int, float, bool, type(None))):
         return None
     found = made.get(id(tensor)) or getattr(tensor, "_keras_history", None)
     return (found[0], found[1], found[2]) if isinstance(found, tuple) and len(found) == 3 else None
 
 
-def live_object(layer: Layer) -> Any:
+def live_object(layer: Layer) -> LiveLayer:
     """The live layer that a topology's layer was read from."""
-    return layer.entry[LIVE]
+    found: LiveLayer = layer.entry[LIVE]
+    return found
 
 
 class LiveGraph:
     """Reads live models and remembers which objects it read."""
 
     def __init__(self) -> None:
-        self._models: Dict[int, Any] = {}
-        self._kept: List[Any] = []
+        self._models: Dict[int, LiveModel] = {}
+        self._kept: List[Tuple[Layer, ...]] = []
 
-    def topology(self, model: Any) -> Topology:
+    def topology(self, model: LiveModel) -> Topology:
         """The topology of a model, nested models included."""
         found = self._chain(model) if is_sequential(model) else self._graph(model)
         # a topology that is changed gets new layers, so these tell whether it is still the live one
@@ -251,7 +256,7 @@ class LiveGraph:
         self._kept.append(found.layers)
         return found
 
-    def model_of(self, topology: Topology) -> Any:
+    def model_of(self, topology: Topology) -> Optional[LiveModel]:
         """The live model that has just these layers; None where the topology was changed."""
         return self._models.get(id(topology.layers))
 
@@ -259,27 +264,31 @@ class LiveGraph:
         """Whether a layer has no weights: the live object knows, with no table of classes."""
         return not getattr(live_object(layer), "weights", None)
 
-    def _layer(self, live: Any, calls: Tuple[Call, ...]) -> Layer:
-        submodel = self.topology(live) if is_network(live) else None
+    def _layer(self, live: LiveLayer, calls: Tuple[Call, ...]) -> Layer:
+        submodel = self.topology(cast(LiveModel, live)) if is_network(live) else None
         config = {"name": live.name} if submodel is not None else self._config(live)
         entry: Dict[str, Any] = {"name": live.name, "class_name": type(live).__name__, "module": type(live).__module__}
         entry.update({"config": config, "inbound_nodes": [], LIVE: live})
         return Layer(live.name, class_name(live), config, calls, submodel, entry)
 
-    def _config(self, live: Any) -> Dict[str, Json]:
+    def _config(self, live: LiveLayer) -> Dict[str, Json]:
         """What the detector needs to know of a layer: nothing where it has weights, for those are no slices."""
         if getattr(live, "weights", None):
             return {"name": live.name}
         if class_name(live) == "Lambda":
             function = _saved_function(getattr(live, "function", None))
-            return {"name": live.name, "function": function, "arguments": _plain(live.arguments or {}, _constant)}
+            return {
+                "name": live.name,
+                "function": function,
+                "arguments": _plain(getattr(live, "arguments", None) or {}, _constant),
+            }
         try:
             config = live.get_config()
         except Exception:  # noqa: BLE001  a stranger's class may raise anything; then only itself is like it
             config = {"object": id(live)}
         return dict(_plain(config, _constant), name=live.name)
 
-    def _chain(self, model: Any) -> Topology:
+    def _chain(self, model: LiveModel) -> Topology:
         layers: List[Layer] = []
         for live in model.layers:
             inputs = (TensorKey(layers[-1].name, 0, 0),) if layers else ()
@@ -287,7 +296,7 @@ class LiveGraph:
         last = TensorKey(layers[-1].name, 0, 0)
         return Topology(model.name, type(model).__name__, tuple(layers), (), (last,), _entry(model), sequential=True)
 
-    def _graph(self, model: Any) -> Topology:
+    def _graph(self, model: LiveModel) -> Topology:
         own = {id(node) for nodes in (_nodes_by_depth(model) or {}).values() for node in nodes}
         # Keras 3 has operations that are no layers
         lives = _first(model, "operations", "layers")
@@ -308,14 +317,18 @@ class LiveGraph:
         return Topology(model.name, type(model).__name__, layers, inputs, outputs, _entry(model))
 
     def _call(
-        self, live: Any, node: Any, key: Callable[[History], TensorKey], known: Callable[[Optional[History]], bool]
+        self,
+        live: LiveLayer,
+        node: LiveNode,
+        key: Callable[[History], TensorKey],
+        known: Callable[[Optional[History]], bool],
     ) -> Call:
         if _is_source(live):
             return Call(())
         live_call = _live_call(node)
         inputs: List[TensorKey] = []
 
-        def mark(value: Any) -> Any:
+        def mark(value: object) -> object:
             history = _history(value, live_call.made)
             if history is None or not known(history):
                 return value
@@ -332,28 +345,28 @@ def _is_input(leaf: object) -> bool:
     return isinstance(leaf, Input)
 
 
-def _mapped(arguments: Arguments, change: Callable[[Any], Any]) -> Arguments:
+def _mapped(arguments: Arguments, change: Callable[[Any], object]) -> Arguments:
     args = tuple(map_structure(value, change) for value in arguments.args)
     return Arguments(args, {name: map_structure(value, change) for name, value in arguments.kwargs.items()})
 
 
-def filled(call: Call, tensors: Sequence[Any]) -> Arguments:
+def filled(call: Call, tensors: Sequence[object]) -> Arguments:
     """The live arguments of a call with its tensors, in the order of `Call.inputs`, replaced by `tensors`."""
     return _mapped(call.node, lambda leaf: tensors[leaf.index] if _is_input(leaf) else leaf)
 
 
-def class_name(live: Any) -> str:
+def class_name(live: object) -> str:
     """The class' name as a file has it; a user's subclass of Lambda still holds a function."""
     lambdas = [cls for cls in keras_classes(live) if cls.__name__ == "Lambda"]
     return "Lambda" if lambdas else type(live).__name__
 
 
-def _entry(model: Any) -> Json:
+def _entry(model: LiveModel) -> Json:
     config = {"name": model.name, "layers": [], "input_layers": [], "output_layers": []}
     return {"class_name": type(model).__name__, "config": config}
 
 
-def _ends(model: Any, end: str) -> List[History]:
+def _ends(model: LiveModel, end: str) -> List[History]:
     """Where a model's inputs or outputs come from; `end` is "input" or "output"."""
     coordinates = getattr(model, f"_{end}_coordinates", None)
     if coordinates is not None:  # Keras 2.2 on, tf.keras

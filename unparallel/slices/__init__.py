@@ -9,7 +9,7 @@ with the reason.  The names of the function itself, of its parameters and of the
 from .lambdas import CodeInfo, Context, SavedFunction, code_of
 from .layers import evaluate, is_helper, looks_like_slice, shape_is_scalar
 from .partition import check_partition, describe
-from .values import Joined, Mean, Name, Rows, Shape, Tensor, Unknown
+from .values import Joined, Mean, Name, Output, Rows, Shape, Tensor, Unknown
 
 __all__ = [
     "CodeInfo",
@@ -17,6 +17,7 @@ __all__ = [
     "Joined",
     "Mean",
     "Name",
+    "Output",
     "Rows",
     "SavedFunction",
     "Shape",
