@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import zipfile
 
 import h5py
 import numpy as np
@@ -356,6 +357,15 @@ class TestCommand:
         target = str(tmp_path / "clean.h5")
         assert main([str(folder), "--architecture", made.architecture(tmp_path), "-o", target]) == 0
         assert contents(target) == WANTED
+
+    @pytest.mark.parametrize("more", [[], ["--to", "keras"]])
+    def test_a_folder_with_one_and_an_archive_as_target(self, tmp_path, capsys, more):
+        made.checkpoint(tmp_path / "in" / "weights.03")
+        target = str(tmp_path / "clean.keras")
+        arguments = [str(tmp_path / "in"), "--architecture", made.architecture(tmp_path), "-o", target]
+        assert main(arguments + more) == 0
+        with zipfile.ZipFile(target) as archive:
+            assert "model.weights.h5" in archive.namelist()
 
     def test_a_prefix_is_looked_at(self, tmp_path, capsys):
         prefix = made.checkpoint(tmp_path / "ckpt")

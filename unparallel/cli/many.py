@@ -57,17 +57,27 @@ def is_wanted(options: argparse.Namespace) -> bool:
         return True
     (only,) = options.sources
     if options.to is not None and options.output is not None:
-        return not (os.path.isfile(only) and options.output.lower().endswith("." + options.to))
+        return not (_is_one(only) and options.output.lower().endswith("." + options.to))
     if "://" in only or "://" in (options.output or ""):
         return True
     if os.path.isdir(only):
-        from .. import tensorflow
-
         # a checkpoint's folder is meant by itself where a file is to come of it, or nothing
-        aimed = options.output is None or options.output.lower().endswith(FILE_SUFFIXES)
-        one = aimed and tensorflow.prefixes(only)
-        return not (tensorflow.is_saved_model(only) or one)
+        aimed = options.output is None or options.output.lower().endswith((*FILE_SUFFIXES, ".keras"))
+        return not (aimed and _is_one(only)) and not _is_saved_model(only)
     return any(char in only for char in "*?[") and not os.path.lexists(only)
+
+
+def _is_one(source: str) -> bool:
+    """Whether a local path is one file, or a checkpoint or SavedModel by whatever names it."""
+    from .. import tensorflow
+
+    return os.path.isfile(source) or tensorflow.is_tensorflow(source)
+
+
+def _is_saved_model(folder: str) -> bool:
+    from .. import tensorflow
+
+    return tensorflow.is_saved_model(folder)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
