@@ -232,6 +232,40 @@ def conformance_oldest(session):
     _check_conformance(session)
 
 
+# Not in it: training on standalone Keras' BatchNormalization, whose moving statistics Keras 3 takes otherwise, and
+# wrappers that are not provably such.
+KERAS3_CASES = (
+    "cases/official",
+    *(f"keras3zoo/{stack}" for stack in ("k122", "k224", "k231", "tf115", "tf23")),
+    "keras3zoo/training/tf23__sgd_mom",
+)
+
+
+def _on_keras_3(name, pins, backend, shards):
+    """Archives of Keras 3 from the conformance cases, loaded and compared on one version and back end."""
+
+    @nox.session(name="keras3-" + name, python=PYTHON_MODERN or False)
+    def check(session):
+        _need_conformance(session)
+        need(session, PYTHON_MODERN, "3.10 to 3.13")
+        session.install(*pins, ".[test]")
+        quiet = {"KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
+        judge = os.path.join(CONFORMANCE, "check_keras3.py")
+        folders = [os.path.join(CONFORMANCE, *part.split("/")) for part in KERAS3_CASES]
+        session.run("python", judge, *folders, "--shard", f"0/{shards}", *session.posargs, env=quiet)
+        quiet["UNPARALLEL_STACK"] = "keras3"
+        live = ["-o", "filterwarnings=ignore", "-o", "timeout=600", "tests/live/keras3"]
+        session.run("pytest", *live, *session.posargs, env=quiet)
+
+    check.__doc__ = f"Archives of Keras 3, every {shards}th case, on {' and '.join(pins)}."
+
+
+# together under ten minutes on two cores
+_on_keras_3("newest", ["tensorflow-cpu", "keras>=3"], "tensorflow", 3)
+_on_keras_3("36", ["tensorflow-cpu", "keras==3.6.0"], "tensorflow", 6)
+_on_keras_3("jax", ["jax", "keras>=3"], "jax", 6)
+
+
 def _check_conformance(session):
     for cases in ("cases", "outside", "tensorflow"):
         folder = os.path.join(CONFORMANCE, cases)

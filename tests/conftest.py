@@ -17,6 +17,6 @@ settings.load_profile("quick")
 _STACK = os.environ.get("UNPARALLEL_STACK", "")
 collect_ignore = [
     os.path.join("live", folder)
-    for folder in ("legacy", "modern")
-    if (folder == "modern") != (_STACK == "modern") or not _STACK
+    for folder in ("legacy", "modern", "keras3")
+    if folder != {"": "", "modern": "modern", "keras3": "keras3"}.get(_STACK, "legacy")
 ]

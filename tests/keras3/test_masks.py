@@ -81,3 +81,17 @@ def test_attention_takes_causal_in_its_call():
     assert entries(archive(IDS, PLAIN, attention, version="2.4.0"))["it"]["inbound_nodes"][0]["kwargs"] == {
         "use_causal_mask": True
     }
+
+
+def test_a_name_that_keras_3_gives_to_what_makes_masks():
+    again = dict(EMBEDDED, name="emb2", config=dict(EMBEDDED["config"], name="emb2"))
+    merged = layer("Concatenate", {"axis": -1}, (), "concatenate_1", (("emb", "emb2"),))
+    rnn = layer("LSTM", RNN, ((6, 12), (3, 12)), "it", (("concatenate_1",),))
+    made = archive(IDS, EMBEDDED, again, merged, rnn)
+    assert "concatenate_1_layer" in entries(made)
+    node = entries(made)["it"]["inbound_nodes"][0]
+    assert node["args"][0]["config"]["keras_history"] == ["concatenate_1_layer", 0, 0]
+    assert [(note.kind, note.layer) for note in made.notes] == [("renamed", "concatenate_1")]
+    # without masks there are no such operations
+    plain = layer("Concatenate", {"axis": -1}, (), "concatenate_1", (("plain", "plain"),))
+    assert "concatenate_1" in entries(archive(IDS, PLAIN, plain, rnn))

@@ -103,6 +103,7 @@ class _Symbolic:
         self.masks: dict[TensorKey, TensorKey | None] = {}
         self.calls: dict[str, list[OldCall]] = {}
         self.merged_masks = False
+        self.kinds: set[str] = set()
         for layer, number, call in model_calls(model):
             self._add(layer, number, call)
 
@@ -113,6 +114,7 @@ class _Symbolic:
 
     def _node(self, kind: str, *inputs: TensorKey) -> TensorKey:
         name = f"\0{kind}{len(self.calls)}"
+        self.kinds.add(kind)
         self.calls[name] = [OldCall(tuple(inputs))]
         return TensorKey(name, 0, 0)
 
@@ -184,6 +186,11 @@ def _sequences(layer: Layer) -> bool:
 def is_operation(layer: Layer) -> bool:
     """Whether it is an operation, which is not among a model's layers."""
     return ".ops." in layer.module
+
+
+def mask_operations(model: Model) -> set[str]:
+    """What Keras 3 calls the operations that make a model's masks, without their numbers."""
+    return set() if model.sequential else _Symbolic(model).kinds
 
 
 def order(model: Model) -> list[str]:

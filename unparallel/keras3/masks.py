@@ -9,12 +9,13 @@ And two things change what stands at masked steps, which only a layer that ignor
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
-from typing import Any, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Iterator, NamedTuple, Optional, Sequence, Tuple
 
 from ..errors import Keras3Error
 from ..model import TensorKey
-from .graph import ATTENTIONS, MERGES, PASSES, RECURRENT, TAKES, _sequences, model_calls, reads
+from .graph import ATTENTIONS, MERGES, PASSES, RECURRENT, TAKES, _sequences, mask_operations, model_calls, reads
 from .values import Call, Context, Layer, Model, words
 
 #: ("not_equal" or "any", scope, tensor, number) for one that a layer made; else what joined others.
@@ -261,3 +262,55 @@ OLD_PASSES = words("""
     SpatialDropout3D GaussianNoise GaussianDropout AlphaDropout ELU LeakyReLU PReLU ReLU ThresholdedReLU
     LayerNormalization GroupNormalization UnitNormalization Softmax TimeDistributed TimeDistributedDense
     BatchNormalizationV1 BatchNormalizationV2 SReLU ParametricSoftplus""")
+
+
+# -- names that Keras 3 gives to the operations that make masks
+
+
+def without_collisions(model: Model, context: Context) -> Model:
+    """The model with other names for layers that are called as Keras 3 would call operations that make masks.
+
+    It counts those by itself (`concatenate`, `concatenate_1`, ...) and raises where a layer has such a name.
+    """
+    layers = [
+        replace(layer, submodel=without_collisions(layer.submodel, context)) if layer.submodel is not None else layer
+        for layer in model.layers
+    ]
+    model = replace(model, layers=tuple(layers))
+    kinds = "|".join(sorted(mask_operations(model)))
+    if not kinds:
+        return model
+    taken = set(model.by_name)
+    names: dict[str, str] = {}
+    for layer in model.layers:
+        if re.fullmatch(rf"({kinds})(_\d+)?", layer.name):
+            names[layer.name] = next(name for name in _candidates(layer.name) if name not in taken)
+            taken.add(names[layer.name])
+            text = f"renamed {names[layer.name]!r}: Keras 3 gives that name to what makes its masks"
+            context.note("renamed", layer.name, text)
+    return _renamed(model, names) if names else model
+
+
+def _candidates(name: str) -> Iterator[str]:
+    number = 0
+    while True:
+        yield f"{name}_layer_{number}" if number else f"{name}_layer"
+        number += 1
+
+
+def _renamed(model: Model, names: dict[str, str]) -> Model:
+    def new(value: Any) -> Any:
+        if isinstance(value, TensorKey):
+            return value._replace(layer=names.get(value.layer, value.layer))
+        return [new(item) for item in value] if isinstance(value, list) else value
+
+    def call(old: Call) -> Call:
+        kwargs = tuple((key, new(value)) for key, value in old.kwargs)
+        return Call(tuple(new(key) for key in old.inputs), kwargs, old.as_list)
+
+    layers = [
+        replace(layer, name=names.get(layer.name, layer.name), calls=tuple(call(item) for item in layer.calls))
+        for layer in model.layers
+    ]
+    ends = [tuple(new(key) for key in keys) for keys in (model.inputs, model.outputs)]
+    return replace(model, layers=tuple(layers), inputs=ends[0], outputs=ends[1])

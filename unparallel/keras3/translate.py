@@ -65,7 +65,7 @@ def translate(model: ModelFile, activations: Mapping[str, Json] | None = None) -
     if context.backend is None and version_of(model.keras_version) < (2, 0):
         context.note("assumed", "", "the backend was TensorFlow: Keras 1 does not say")
     made = Translator(context).model(topology, _own_arrays(model, topology), None)
-    made = masks.check(made, context)
+    made = masks.without_collisions(masks.check(made, context), context)
     _check_order(made)
     return made, context
 
