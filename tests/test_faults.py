@@ -305,6 +305,7 @@ import os, sys
 import unparallel
 source, folder = sys.argv[1:]
 unparallel.convert(source, os.path.join(folder, "first.h5"))
+unparallel.inspect(source)  # all modules are imported before they are out of reach
 os.unlink(os.path.join(folder, "first.h5"))
 os.chmod(folder, 0o555)
 os.chmod(source, 0)

@@ -550,8 +550,6 @@ def test_a_list_on_standard_input(tmp_path):
     ("words", "message"),
     [
         ([], "required: SOURCE"),
-        (["a.h5", "b.h5"], "-o FOLDER"),
-        (["a.h5", "--report", "r.json"], "-o FOLDER"),
         (["a.h5", "-o", "x", "--jobs", "0"], "must be 1 or more"),
         (["a.h5", "-o", "x", "--timeout", "-1"], "must be more than 0"),
         (["a.h5", "-o", "x", "--memory", "4X"], "not a size"),
@@ -568,10 +566,11 @@ def test_usage_errors_are_exit_2(words, message, capsys):
 def test_one_file_keeps_to_its_own_road(tmp_path, capsys):
     path = trees.parallel(tmp_path / "a.h5")
     (tmp_path / "folder").mkdir()
-    assert main([path, "-o", str(tmp_path / "folder")]) == 1
-    assert "is a folder" in capsys.readouterr().err
     assert main([str(tmp_path / "folder")]) == 1
-    assert "a folder, not a file" in capsys.readouterr().err
+    assert "no Keras model in this folder" in capsys.readouterr().out
+    assert main([path, "-o", str(tmp_path / "folder")]) == 0
+    assert "verified: " in capsys.readouterr().out
+    assert os.listdir(str(tmp_path / "folder")) == ["a.h5"]
 
 
 @pytest.mark.parametrize(
