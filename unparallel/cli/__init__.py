@@ -13,7 +13,7 @@ from ..options import ConvertOptions, path_text
 from . import many
 from .report import json_text, versions_line
 from .signals import Signals, Stopped
-from .text import complain, open_streams, say, tell, tell_error, tell_rest, warn
+from .text import cannot_print, complain, open_streams, say, tell, tell_error, tell_rest, warn
 
 MOST_MEMORY = 2 * 2**30
 EPILOG = """\
@@ -100,7 +100,11 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     if "--version" in words:
         return 0 if tell(versions_line()) else 1
-    options = _parsed(words)
+    try:
+        options = _parsed(words)
+    except OSError as error:  # argparse's own printing of --help, in older Pythons
+        cannot_print(error)
+        return 1
     if options.source is None:
         return many.run(options)
     try:

@@ -19,12 +19,17 @@ def tell(text: str, end: str = "\n") -> bool:
         if sys.stdout is not None:
             print(text, end=end, file=sys.stdout, flush=True)
     except OSError as error:
-        _silence(sys.stdout)
-        # `unparallel model.h5 | head` closes the pipe: no reason for a word
-        if not isinstance(error, BrokenPipeError):
-            tell_error(f"unparallel: cannot print: {error.strerror}")
+        cannot_print(error)
         return False
     return True
+
+
+def cannot_print(error: OSError) -> None:
+    """Say, once, that standard output takes nothing; from then on it takes all, and nothing comes of it."""
+    _silence(sys.stdout)
+    # `unparallel model.h5 | head` closes the pipe: no reason for a word
+    if not isinstance(error, BrokenPipeError):
+        tell_error(f"unparallel: cannot print: {error.strerror}")
 
 
 def tell_rest() -> bool:
