@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 Json = Any
 
+#: Name of the group of weights that are the model's own and no layer's.
+OWN_WEIGHTS = "top_level_model_weights"
 #: What an architecture out of a file has beside `to_json()`: lists of its weights' names, a layer or a model each.
 WEIGHT_NAMES = "weight_names"
 
@@ -304,6 +306,19 @@ def is_tf_keras(keras_version: Optional[str]) -> bool:
     if not keras_version:
         return False
     return keras_version.endswith("-tf") or version_of(keras_version) >= (2, 4)
+
+
+def has_fixed_names(keras_version: Optional[str]) -> bool:
+    """Whether the tf.keras of that version came with h5py 2, whose lists of names are fixed-length texts.
+
+    TensorFlow 2.5 is the first with h5py 3 (its setup.py).
+    """
+    return version_of(keras_version) < (2, 5)
+
+
+def empty_own_weights(keras_version: Optional[str]) -> "Optional[LayerWeights]":
+    """The group of a model's own weights, which tf.keras writes from 2.6 on, there being none; None before that."""
+    return LayerWeights(OWN_WEIGHTS, ()) if version_of(keras_version) >= (2, 6) else None
 
 
 def version_of(keras_version: Optional[str]) -> Tuple[int, int]:

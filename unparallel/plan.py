@@ -28,6 +28,8 @@ from .model import (
     TensorKey,
     Topology,
     WeightRef,
+    empty_own_weights,
+    has_fixed_names,
     is_tf_keras,
     saved_layers,
 )
@@ -475,7 +477,13 @@ def _from_objects(before: ModelFile, objects: Union[TrackedModel, Session], opti
     topology = keras_config.parse(architecture)
     facts = topology.config
     version, backend, names = (facts.get(name) for name in ("keras_version", "backend", WEIGHT_NAMES))
-    before = replace(before, keras_version=version or UNKNOWN_VERSION, backend=backend or "tensorflow")
+    before = replace(
+        before,
+        keras_version=version or UNKNOWN_VERSION,
+        backend=backend or "tensorflow",
+        own_weights=empty_own_weights(version),
+        fixed_names=has_fixed_names(version),
+    )
     topology = _bare(topology)
     cleaned = clean_topology(topology, trust_slices=options.trust_slices)
     orders = tuple(map(tuple, names or ()))

@@ -6,11 +6,10 @@ from typing import List, Optional, Set, Tuple
 from . import keras_config
 from .errors import ConfigError, NotKerasError, WeightsError
 from .hdf5 import Source
-from .model import Json, LayerWeights, ModelFile, Optimizer, Topology, WeightRef, saved_layers
+from .model import OWN_WEIGHTS, Json, LayerWeights, ModelFile, Optimizer, Topology, WeightRef, saved_layers
 
 MODEL_WEIGHTS = "/model_weights"
 OPTIMIZER_WEIGHTS = "/optimizer_weights"
-OWN_WEIGHTS = "top_level_model_weights"
 
 
 def read(source: Source, known: Optional[Topology] = None) -> ModelFile:

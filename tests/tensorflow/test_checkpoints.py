@@ -106,6 +106,18 @@ class TestWhatComesOfIt:
         assert done.keras_version == "2.2.4-tf"  # without one, Keras takes a file for one of Keras 1
         assert any("names no keras_version" in warning for warning in done.warnings)
 
+    @pytest.mark.parametrize(
+        ("version", "kind", "own"), [("2.4.0", "S", False), ("2.5.0", "O", False), ("2.6.0", "O", True)]
+    )
+    def test_what_versions_of_tf_keras_write(self, tmp_path, version, kind, own):
+        """h5py 3 came with TensorFlow 2.5, a group for the model's own weights with 2.6."""
+        config = dict(made.template_config(), keras_version=version)
+        target = str(tmp_path / "c.h5")
+        unparallel.convert(made.checkpoint(tmp_path / "ckpt"), target, architecture=config)
+        with h5py.File(target, "r") as file:
+            assert file["model_weights"].attrs["layer_names"].dtype.kind == kind
+            assert ("top_level_model_weights" in file["model_weights"]) == own
+
     def test_another_file_tells_the_order_of_an_unknown_class(self, tmp_path):
         layer = made.dense()
         layer["class_name"] = "Odd"

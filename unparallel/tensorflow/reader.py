@@ -11,7 +11,7 @@ from typing import Mapping
 
 from .. import keras_config
 from ..errors import FileError, NotKerasError
-from ..model import Json, LayerWeights, ModelFile, Optimizer, WeightRef, version_of
+from ..model import Json, LayerWeights, ModelFile, Optimizer, WeightRef, empty_own_weights, has_fixed_names
 from ..weights.tracked import Assigned, Tracked, TrackedModel, assign
 from . import optimizers, saved_model
 from .objects import Node, checkpoint_objects
@@ -19,8 +19,6 @@ from .saved_model import SavedModel
 from .session import read_session
 from .source import Source
 
-# From here on tf.keras came with h5py 3, whose lists of names are of another type (tensorflow 2.5's setup.py).
-VARIABLE_NAMES_FROM = (2, 5)
 LARGEST_ARCHITECTURE = 32 * 2**20
 
 
@@ -65,7 +63,8 @@ def _full(source: Source, saved: SavedModel) -> ModelFile:
         training,
         optimizer,
         attributes_from=None,
-        fixed_names=version_of(version) < VARIABLE_NAMES_FROM,
+        own_weights=empty_own_weights(version),
+        fixed_names=has_fixed_names(version),
         by_path=assigned.weights,
         warnings=lost,
         notes=checksums(source),
