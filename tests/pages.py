@@ -137,7 +137,7 @@ def _commands(text: str) -> List[str]:
 
 
 def _is_simple(line: str) -> bool:
-    return line.startswith("unparallel ") and not re.search(r"[|&;<>$`*\\]", EXIT_CODE.sub("", line))
+    return line.startswith("unparallel ") and not re.search(r"[\n|&;<>$`*\\]", EXIT_CODE.sub("", line))
 
 
 def _command(text: str, folder: Any, where: str) -> str:
@@ -147,7 +147,10 @@ def _command(text: str, folder: Any, where: str) -> str:
     if _is_simple(text):
         out = io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
-            code = main(shlex.split(text, comments=True)[1:])
+            try:
+                code = main(shlex.split(text, comments=True)[1:])
+            except SystemExit as end:  # what argparse refuses
+                code = end.code
         printed = out.getvalue()
     else:
         path = os.pathsep.join([str(folder / "bin"), os.path.dirname(sys.executable), os.environ["PATH"]])
