@@ -347,6 +347,8 @@ class TestManyFiles:
     def test_urls(self, tmp_path):
         pytest.importorskip("fsspec")
         root = self.folder(tmp_path)
+        single = made.nodes({"layer-0": 1, "layer-1": 6})
+        made.write(str(root / "c" / "single"), made.arrays(), made.graph(single))
         out = tmp_path / "out"
         found = list(unparallel.convert_many("file://" + str(root), str(out), architecture=made.template_config()))
         assert sorted(os.path.relpath(item.target, str(out)) for item in found if item.status == "converted") == [
@@ -354,6 +356,9 @@ class TestManyFiles:
             os.path.join("a", "ckpt-2.h5"),
             os.path.join("b", "weights.03.h5"),
         ]
+        # no word of the temporary copy
+        (reason,) = [item.reason for item in found if item.status == "single"]
+        assert reason == "a checkpoint of a single model already: there is nothing to undo"
 
     def test_what_is_not_keras_is_skipped_in_a_folder(self, tmp_path):
         nodes = [({"w": 1}, "", "", ()), ({}, made.KERNEL_KEY, "w", ())]

@@ -417,7 +417,7 @@ def _work(job: Job) -> Outcome:
         try:
             outcome = _carried_out(job, decision, local)
         except AlreadySingleError as error:
-            outcome = Outcome(SINGLE, job.source, "", _reason(job, error), error.hint, bytes_before=_size(local))
+            outcome = Outcome(SINGLE, job.source, "", error.message, error.hint, bytes_before=_size(local))
             outcome = _with_facts(job, outcome, local)
             outcome = _copied(job, outcome, local, decision) if job.copy_singles else outcome
         except NotParallelError as error:
