@@ -5,17 +5,23 @@ can be tested alone.  Nothing here knows HDF5, JSON text, networkx or numpy.  JS
 str, int, float, bool, None) are held as the parser gave them and are never changed in place.
 """
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Dict, Iterator, Mapping, NamedTuple, Optional, Tuple, Union
+from __future__ import annotations
 
-if TYPE_CHECKING:
-    from .weights.session import Session
-    from .weights.tracked import TrackedModel
+import re
+from dataclasses import dataclass, field
+from typing import Any, Iterator, Mapping, NamedTuple
+
+from .errors import WeightsError
 
 Json = Any
 
 #: Name of the group of weights that are the model's own and no layer's.
 OWN_WEIGHTS = "top_level_model_weights"
+
+_LAYER = re.compile(r"layer-([0-9]{1,6})")
+# What hangs on a layer in a SavedModel without being a part of it, and the state of an RNN between two batches.
+_BESIDE = frozenset(["keras_api", "variables", "trainable_variables", "regularization_losses", "states", "optimizer"])
+
 #: What an architecture out of a file has beside `to_json()`: lists of its weights' names, a layer or a model each.
 WEIGHT_NAMES = "weight_names"
 
@@ -51,7 +57,7 @@ class Input:
     """
 
     index: int
-    shape: Optional[Tuple[Optional[int], ...]] = None
+    shape: tuple[int | None, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -62,7 +68,7 @@ class Arguments:
     stay the same when the tensors in `Call.inputs` are replaced.
     """
 
-    args: Tuple[object, ...] = ()
+    args: tuple[object, ...] = ()
     kwargs: Mapping[str, object] = field(default_factory=dict)
 
 
@@ -81,9 +87,9 @@ class Call:
         What the node says, in terms that are the same for all files; None where there is no node.
     """
 
-    inputs: Tuple[TensorKey, ...]
+    inputs: tuple[TensorKey, ...]
     node: Json = None
-    arguments: Optional[Arguments] = None
+    arguments: Arguments | None = None
 
     @property
     def given(self) -> Arguments:
@@ -104,8 +110,8 @@ class Layer:
     name: str
     class_name: str
     config: Json
-    calls: Tuple[Call, ...] = ()
-    submodel: Optional["Topology"] = None
+    calls: tuple[Call, ...] = ()
+    submodel: Topology | None = None
     entry: Json = None
     first_call: int = 0
 
@@ -132,9 +138,9 @@ class Topology:
 
     name: str
     class_name: str
-    layers: Tuple[Layer, ...]
-    inputs: Tuple[TensorKey, ...]
-    outputs: Tuple[TensorKey, ...]
+    layers: tuple[Layer, ...]
+    inputs: tuple[TensorKey, ...]
+    outputs: tuple[TensorKey, ...]
     config: Json = None
     sequential: bool = False
 
@@ -143,7 +149,7 @@ class Topology:
         return self.by_name[name]
 
     @property
-    def by_name(self) -> Dict[str, Layer]:
+    def by_name(self) -> dict[str, Layer]:
         """All layers by name (built once a topology)."""
         found = self.__dict__.get("_by_name")
         if found is None:
@@ -178,7 +184,7 @@ class WeightRef(NamedTuple):
 
     name: str
     path: str
-    shape: Tuple[int, ...]
+    shape: tuple[int, ...]
     dtype: str
     size: int = 0
 
@@ -188,7 +194,7 @@ class LayerWeights:
     """One layer's group: its name and its weights in the order of `weight_names`."""
 
     layer: str
-    weights: Tuple[WeightRef, ...]
+    weights: tuple[WeightRef, ...]
 
 
 class Optimizer(NamedTuple):
@@ -211,8 +217,128 @@ class Optimizer(NamedTuple):
     path: str
     arrays: int
     size: int
-    weights: Tuple[WeightRef, ...] = ()
-    listed: Tuple[WeightRef, ...] = ()
+    weights: tuple[WeightRef, ...] = ()
+    listed: tuple[WeightRef, ...] = ()
+
+
+class Tracked(NamedTuple):
+    """An object of a checkpoint.
+
+    Attributes
+    ----------
+    children : tuple of (str, int)
+        Names and numbers of the objects that it holds, in the order in which they came to be.
+    ref : WeightRef or None
+        Where the value lies, if it is a variable.
+    trainable : bool or None
+        Of a variable, where the file tells.
+    lists : tuple of (tuple of int, tuple of int), or None
+        Of a layer or a model, where the file tells: the variables that are trained and the others, in Keras' order.
+    """
+
+    children: tuple[tuple[str, int], ...] = ()
+    ref: WeightRef | None = None
+    trainable: bool | None = None
+    lists: tuple[tuple[int, ...], tuple[int, ...]] | None = None
+
+    def child(self, name: str) -> int | None:
+        """The number of the object of that name."""
+        return next((number for local, number in self.children if local == name), None)
+
+
+@dataclass(frozen=True)
+class TrackedModel:
+    """All objects of a checkpoint; number 0 is the root.
+
+    Parameters
+    ----------
+    nodes : tuple of Tracked
+    slotted : frozenset of int
+        Variables for which an optimizer keeps something: they are trained.
+    known_orders : tuple of tuple of str
+        Names of weights in Keras' order, from another file of the same model.
+    """
+
+    nodes: tuple[Tracked, ...]
+    slotted: frozenset[int] = frozenset()
+    known_orders: tuple[tuple[str, ...], ...] = ()
+
+    def models(self) -> list[int]:
+        """The outermost objects that have layers, nearest to the root first."""
+        found: list[int] = []
+        seen = {0}
+        level = [0]
+        while level:
+            found += [number for number in level if self.layers(number)]
+            inner = [child for number in level if number not in found for _, child in self.nodes[number].children]
+            level = [number for number in dict.fromkeys(inner) if number not in seen]
+            seen.update(level)
+        return found
+
+    def layers(self, number: int) -> list[int]:
+        """A model's layers in order; none where it is no model, or its layers are not numbered through."""
+        found: dict[int, int] = {}
+        for name, child in self.nodes[number].children:
+            match = _LAYER.fullmatch(name)
+            if match:
+                found[int(match.group(1))] = child
+        return [found[i] for i in range(len(found))] if set(found) == set(range(len(found))) else []
+
+    def variables(self, number: int) -> list[tuple[str, int]]:
+        """(name, number) of all variables in an object, each once: its own before those of the layers in it.
+
+        That is the order of Keras' `trainable_weights`, those that are not trained left out.
+        """
+        found: list[tuple[str, int]] = []
+        seen = {number}
+        stack = [number]
+        while stack:
+            inner = []
+            for name, child in self.nodes[stack.pop()].children:
+                if child in seen or name in _BESIDE:
+                    continue
+                seen.add(child)
+                if self.nodes[child].ref is not None:
+                    found.append((name, child))
+                else:
+                    inner.append(child)
+            stack += reversed(inner)
+        return found
+
+    def ref(self, number: int) -> WeightRef:
+        """The reference of a variable.
+
+        Raises
+        ------
+        WeightsError
+            The object is none.
+        """
+        found = self.nodes[number].ref
+        if found is None:
+            raise WeightsError("a list of variables holds something else", "the file is damaged")
+        return found
+
+
+@dataclass(frozen=True)
+class Session:
+    """The variables that a Saver saved.
+
+    Parameters
+    ----------
+    variables : dict of str to WeightRef
+        By name; in the order of their making where the graph is there.
+    readers : dict of str to tuple of str, or None
+        The operations that read each variable; None without a graph.
+    trainable : frozenset of str, or None
+        Variables that are trained, as far as the graph tells; None where it does not.
+    known_orders : tuple of tuple of str
+        Names of weights in Keras' order, from another file of the same model.
+    """
+
+    variables: Mapping[str, WeightRef]
+    readers: Mapping[str, tuple[str, ...]] | None = None
+    trainable: frozenset[str] | None = None
+    known_orders: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -259,26 +385,26 @@ class ModelFile:
 
     source: str
     form: str
-    keras_version: Optional[str]
-    backend: Optional[str]
-    topology: Optional[Topology]
-    weights: Tuple[LayerWeights, ...]
+    keras_version: str | None
+    backend: str | None
+    topology: Topology | None
+    weights: tuple[LayerWeights, ...]
     training_config: Json = None
-    optimizer: Optional[Optimizer] = None
-    attributes_from: Optional[str] = "/"
-    own_weights: Optional[LayerWeights] = None
+    optimizer: Optimizer | None = None
+    attributes_from: str | None = "/"
+    own_weights: LayerWeights | None = None
     fixed_names: bool = True
     training_damage: str = ""
     bare_weights: bool = False
-    by_path: Mapping[Tuple[str, ...], LayerWeights] = field(default_factory=dict)
-    objects: "Union[TrackedModel, Session, None]" = None
+    by_path: Mapping[tuple[str, ...], LayerWeights] = field(default_factory=dict)
+    objects: TrackedModel | Session | None = None
     architecture: Json = None
-    warnings: Tuple[str, ...] = ()
-    notes: Tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     container: str = "HDF5"
 
     @property
-    def groups(self) -> Dict[str, LayerWeights]:
+    def groups(self) -> dict[str, LayerWeights]:
         """The layers' weights by name."""
         return {group.layer: group for group in self.weights}
 
@@ -293,7 +419,7 @@ class ModelFile:
         return sum(ref.size for group in self.weights for ref in group.weights)
 
 
-def element_count(shape: Tuple[int, ...]) -> int:
+def element_count(shape: tuple[int, ...]) -> int:
     """Number of elements of an array."""
     count = 1
     for length in shape:
@@ -301,14 +427,14 @@ def element_count(shape: Tuple[int, ...]) -> int:
     return count
 
 
-def is_tf_keras(keras_version: Optional[str]) -> bool:
+def is_tf_keras(keras_version: str | None) -> bool:
     """Whether tf.keras wrote a file: "2.2.4-tf", or 2.4 and later, which standalone Keras never had."""
     if not keras_version:
         return False
     return keras_version.endswith("-tf") or version_of(keras_version) >= (2, 4)
 
 
-def has_fixed_names(keras_version: Optional[str]) -> bool:
+def has_fixed_names(keras_version: str | None) -> bool:
     """Whether the tf.keras of that version came with h5py 2, whose lists of names are fixed-length texts.
 
     TensorFlow 2.5 is the first with h5py 3 (its setup.py).
@@ -316,12 +442,12 @@ def has_fixed_names(keras_version: Optional[str]) -> bool:
     return version_of(keras_version) < (2, 5)
 
 
-def empty_own_weights(keras_version: Optional[str]) -> "Optional[LayerWeights]":
+def empty_own_weights(keras_version: str | None) -> LayerWeights | None:
     """The group of a model's own weights, which tf.keras writes from 2.6 on, there being none; None before that."""
     return LayerWeights(OWN_WEIGHTS, ()) if version_of(keras_version) >= (2, 6) else None
 
 
-def version_of(keras_version: Optional[str]) -> Tuple[int, int]:
+def version_of(keras_version: str | None) -> tuple[int, int]:
     """(major, minor) of a version text; (0, 0) where there is none."""
     numbers = (keras_version or "").split("-")[0].split(".")
     if len(numbers) < 2 or not (numbers[0].isdigit() and numbers[1].isdigit()):
@@ -329,7 +455,7 @@ def version_of(keras_version: Optional[str]) -> Tuple[int, int]:
     return int(numbers[0]), int(numbers[1])
 
 
-def saved_layers(topology: Topology, keras_version: Optional[str]) -> Tuple[Layer, ...]:
+def saved_layers(topology: Topology, keras_version: str | None) -> tuple[Layer, ...]:
     """The layers that get a group in the file.
 
     A Sequential's InputLayer has none from Keras 2.2 on, where `Sequential.layers` leaves it out; nor has

@@ -25,8 +25,10 @@ from .model import (
     Layer,
     LayerWeights,
     ModelFile,
+    Session,
     TensorKey,
     Topology,
+    TrackedModel,
     WeightRef,
     empty_own_weights,
     has_fixed_names,
@@ -37,8 +39,8 @@ from .options import ConvertOptions
 from .slices import Context, code_of
 from .weights.assignment import is_weightless, split
 from .weights.names import ASSUMPTION, BLIND_SPOTS, split_by_names
-from .weights.session import Session, assign_session
-from .weights.tracked import Assigned, TrackedModel, assign
+from .weights.session import assign_session
+from .weights.tracked import Assigned, assign
 
 if TYPE_CHECKING:
     from .keras3.values import Outlook

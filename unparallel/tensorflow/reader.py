@@ -11,8 +11,18 @@ from typing import Mapping
 
 from .. import keras_config
 from ..errors import FileError, NotKerasError
-from ..model import Json, LayerWeights, ModelFile, Optimizer, WeightRef, empty_own_weights, has_fixed_names
-from ..weights.tracked import Assigned, Tracked, TrackedModel, assign
+from ..model import (
+    Json,
+    LayerWeights,
+    ModelFile,
+    Optimizer,
+    Tracked,
+    TrackedModel,
+    WeightRef,
+    empty_own_weights,
+    has_fixed_names,
+)
+from ..weights.tracked import Assigned, assign
 from . import optimizers, saved_model
 from .objects import Node, checkpoint_objects
 from .saved_model import SavedModel

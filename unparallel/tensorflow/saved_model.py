@@ -13,8 +13,7 @@ from typing import BinaryIO, Sequence
 
 from .. import keras_config
 from ..errors import ConfigError, FileError
-from ..model import Json
-from ..weights.tracked import Tracked, TrackedModel
+from ..model import Json, Tracked, TrackedModel
 from . import wire
 from .objects import LARGEST_NODE, Node, SavedNode, checkpoint_objects, saved_objects
 from .places import SAVED_MODEL

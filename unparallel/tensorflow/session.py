@@ -10,7 +10,7 @@ import os
 from typing import BinaryIO, Iterator
 
 from ..errors import HostileFileError
-from ..weights.session import Session
+from ..model import Session
 from . import wire
 from .bundle import UNTRUSTED
 from .source import Source

@@ -9,13 +9,12 @@ other variable is left over but an optimizer's.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Dict, Iterator, List, Mapping, Sequence
 
 from ..errors import AlreadySingleError, NeedsArchitectureError, WeightsError
-from ..model import Layer, Topology, WeightRef
+from ..model import Layer, Session, Topology, Tracked, TrackedModel
 from .names import role_and_prefix
-from .tracked import Assigned, Path, Tracked, TrackedModel, assign
+from .tracked import Assigned, Path, assign
 
 # What optimizers, metrics and counters call theirs: tf.keras and Keras 2.2 on, then TensorFlow's own optimizers.
 _BESIDE = re.compile(
@@ -24,28 +23,6 @@ _BESIDE = re.compile(
 )
 _SLOT = re.compile(r"(Adam|Momentum|RMSProp|Adagrad|Adadelta|Ftrl|AdaMax)(_[0-9]+)?")
 _WITH_GRAPH = "put the .meta file of the same checkpoint beside it, or save again with model.save_weights()"
-
-
-@dataclass(frozen=True)
-class Session:
-    """The variables that a Saver saved.
-
-    Parameters
-    ----------
-    variables : dict of str to WeightRef
-        By name; in the order of their making where the graph is there.
-    readers : dict of str to tuple of str, or None
-        The operations that read each variable; None without a graph.
-    trainable : frozenset of str, or None
-        Variables that are trained, as far as the graph tells; None where it does not.
-    known_orders : tuple of tuple of str
-        Names of weights in Keras' order, from another file of the same model.
-    """
-
-    variables: Mapping[str, WeightRef]
-    readers: Mapping[str, tuple[str, ...]] | None = None
-    trainable: frozenset[str] | None = None
-    known_orders: tuple[tuple[str, ...], ...] = ()
 
 
 def assign_session(session: Session, template: Topology) -> Assigned:

@@ -9,21 +9,17 @@ else which variables the optimizer has slots for.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
-from typing import Any, Iterator, List, NamedTuple, Sequence, Tuple
+from typing import Any, Iterator, List, Sequence, Tuple
 
 from .. import keras_config
 from ..errors import ConfigError, WeightsError
-from ..model import Layer, LayerWeights, Topology, WeightRef
+from ..model import Layer, LayerWeights, Topology, TrackedModel
 from .expected import expected_weights
 from .nodes import shape_misfit
 
 Path = Tuple[str, ...]
 
-_LAYER = re.compile(r"layer-([0-9]{1,6})")
-# What hangs on a layer in a SavedModel without being a part of it, and the state of an RNN between two batches.
-_BESIDE = frozenset(["keras_api", "variables", "trainable_variables", "regularization_losses", "states", "optimizer"])
 _OTHER_MODEL = "the checkpoint and the architecture must be of one model"
 #: Wrapper classes (tf.keras 1.12 to 2.3: layers/wrappers.py, recurrent.py): for each config key of a wrapped layer,
 #: the names of the objects that stand for it.
@@ -35,104 +31,6 @@ _WRAPPED: dict[str, tuple[tuple[str, str], ...]] = {
     "StackedRNNCells": (("cells", "cells"),),
 }
 DEEPEST = 50
-
-
-class Tracked(NamedTuple):
-    """An object of a checkpoint.
-
-    Attributes
-    ----------
-    children : tuple of (str, int)
-        Names and numbers of the objects that it holds, in the order in which they came to be.
-    ref : WeightRef or None
-        Where the value lies, if it is a variable.
-    trainable : bool or None
-        Of a variable, where the file tells.
-    lists : tuple of (tuple of int, tuple of int), or None
-        Of a layer or a model, where the file tells: the variables that are trained and the others, in Keras' order.
-    """
-
-    children: tuple[tuple[str, int], ...] = ()
-    ref: WeightRef | None = None
-    trainable: bool | None = None
-    lists: tuple[tuple[int, ...], tuple[int, ...]] | None = None
-
-    def child(self, name: str) -> int | None:
-        """The number of the object of that name."""
-        return next((number for local, number in self.children if local == name), None)
-
-
-@dataclass(frozen=True)
-class TrackedModel:
-    """All objects of a checkpoint; number 0 is the root.
-
-    Parameters
-    ----------
-    nodes : tuple of Tracked
-    slotted : frozenset of int
-        Variables for which an optimizer keeps something: they are trained.
-    known_orders : tuple of tuple of str
-        Names of weights in Keras' order, from another file of the same model.
-    """
-
-    nodes: tuple[Tracked, ...]
-    slotted: frozenset[int] = frozenset()
-    known_orders: tuple[tuple[str, ...], ...] = ()
-
-    def models(self) -> list[int]:
-        """The outermost objects that have layers, nearest to the root first."""
-        found: list[int] = []
-        seen = {0}
-        level = [0]
-        while level:
-            found += [number for number in level if self.layers(number)]
-            inner = [child for number in level if number not in found for _, child in self.nodes[number].children]
-            level = [number for number in dict.fromkeys(inner) if number not in seen]
-            seen.update(level)
-        return found
-
-    def layers(self, number: int) -> list[int]:
-        """A model's layers in order; none where it is no model, or its layers are not numbered through."""
-        found: dict[int, int] = {}
-        for name, child in self.nodes[number].children:
-            match = _LAYER.fullmatch(name)
-            if match:
-                found[int(match.group(1))] = child
-        return [found[i] for i in range(len(found))] if set(found) == set(range(len(found))) else []
-
-    def variables(self, number: int) -> list[tuple[str, int]]:
-        """(name, number) of all variables in an object, each once: its own before those of the layers in it.
-
-        That is the order of Keras' `trainable_weights`, those that are not trained left out.
-        """
-        found: list[tuple[str, int]] = []
-        seen = {number}
-        stack = [number]
-        while stack:
-            inner = []
-            for name, child in self.nodes[stack.pop()].children:
-                if child in seen or name in _BESIDE:
-                    continue
-                seen.add(child)
-                if self.nodes[child].ref is not None:
-                    found.append((name, child))
-                else:
-                    inner.append(child)
-            stack += reversed(inner)
-        return found
-
-    def ref(self, number: int) -> WeightRef:
-        """The reference of a variable.
-
-        Raises
-        ------
-        WeightsError
-            The object is none.
-        """
-        found = self.nodes[number].ref
-        if found is None:
-            raise WeightsError("a list of variables holds something else", "the file is damaged")
-        return found
 
 
 @dataclass(frozen=True)
