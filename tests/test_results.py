@@ -86,7 +86,7 @@ def test_many_layers_are_not_many_pages(tmp_path):
 
 
 def test_no_estimate_where_hdf5_itself_is_most_of_the_file():
-    assert str(unparallel.inspect(CNN)).splitlines()[-2] == "size:      35.5 KB"
+    assert "size:      35.5 KB" in str(unparallel.inspect(CNN)).splitlines()
 
 
 # -- a notebook

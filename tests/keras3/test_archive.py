@@ -170,6 +170,7 @@ def test_activation_on_the_command_line(tmp_path, capsys):
         main([old, "-o", target, "--activation", "nonsense"])
 
 
+@pytest.mark.slow
 def test_a_batch(tmp_path, capsys):
     (tmp_path / "old" / "deep").mkdir(parents=True)
     dense(tmp_path / "old")
