@@ -97,7 +97,9 @@ def _with_any_flag(layer: Layer, specs: tuple[Spec, ...], tf_keras: bool | None)
     if not specs or not isinstance(layer.config, dict):
         return specs
     free = specs_of(layer.class_name, dict(layer.config, trainable=True), tf_keras)
-    return tuple(dict.fromkeys(specs + free + tuple(spec.frozen() for spec in specs + free)))
+    every = specs + free + tuple(spec.frozen() for spec in specs + free)
+    # by comparison: a damaged config's sizes may be lists, which have no hash
+    return tuple(spec for i, spec in enumerate(every) if spec not in every[:i])
 
 
 def _has_trainable(node: Node) -> bool:
