@@ -2,11 +2,15 @@
 
 import abc
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Tuple
 
 import numpy as np
 
 from .errors import HostileFileError
+
+if TYPE_CHECKING:
+    # numpy for Python 3.7 has no such type
+    Numbers = np.ndarray[Any, np.dtype[Any]]
 
 # Two of these, one of each file, stay in a core's cache while they are compared and scanned.
 STORED_BLOCK = 2**18
@@ -66,12 +70,12 @@ class ArraySource(abc.ABC):
     def stored_size(self) -> int:
         """Bytes of all of the source on disk."""
 
-    def numbers(self, path: str) -> Any:
+    def numbers(self, path: str) -> "Numbers":
         """The whole array, in memory."""
         array = self.arrays[path]
         return np.frombuffer(b"".join(self.blocks(path)), array.code or array.dtype).reshape(array.shape)
 
-    def packed(self, path: str, ours: bool = False) -> Optional[Iterator[Any]]:
+    def packed(self, path: str, ours: bool = False) -> Optional[Iterator[object]]:
         """The pieces of a compressed array as they are stored; None for any other array."""
         return None
 

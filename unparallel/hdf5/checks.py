@@ -1,6 +1,6 @@
 """What an HDF5 object may be: plain arrays of numbers, with all their bytes in the file."""
 
-from typing import Any, NamedTuple, Optional
+from typing import NamedTuple, Optional
 
 import h5py
 import numpy as np
@@ -9,9 +9,10 @@ from ..arrays import Array
 from ..errors import HostileFileError
 from . import chunks
 from .errors import FOREIGN, HOSTILE
+from .kinds import DatasetID, TypeID
 
 
-def link_name(name: Any) -> str:
+def link_name(name: object) -> str:
     """The name of a link or an attribute as text."""
     try:
         text = name.decode("utf-8") if isinstance(name, bytes) else str(name)
@@ -21,7 +22,7 @@ def link_name(name: Any) -> str:
     return text
 
 
-def check_attributes(path: str, owner: Any) -> None:
+def check_attributes(path: str, owner: object) -> None:
     """Refuse attributes that hold anything but texts and numbers: references would come along into the copy."""
     for index in range(h5py.h5a.get_num_attrs(owner)):
         attribute = h5py.h5a.open(owner, index=index)
@@ -42,7 +43,7 @@ _PLAIN_TYPES = (
 )
 
 
-def checked_array(path: str, dataset: Any, stored: int, file_size: int) -> Array:
+def checked_array(path: str, dataset: DatasetID, stored: int, file_size: int) -> Array:
     """The facts of a dataset, or a refusal of what Keras never writes."""
     plist = dataset.get_create_plist()
     layout = plist.get_layout()
@@ -76,7 +77,7 @@ def checked_array(path: str, dataset: Any, stored: int, file_size: int) -> Array
     return Array(shape, number.name, size, problem, number.code, offset)
 
 
-def _holds_references(kind: Any) -> bool:
+def _holds_references(kind: TypeID) -> bool:
     """Whether a type is a reference, or made of some."""
     if isinstance(kind, h5py.h5t.TypeCompoundID):
         return any(_holds_references(kind.get_member_type(i)) for i in range(kind.get_nmembers()))
@@ -97,7 +98,7 @@ class _Number(NamedTuple):
 _FLOAT32 = _Number("float32", "<f4", 4)
 
 
-def _number(kind: Any) -> Optional[_Number]:
+def _number(kind: TypeID) -> Optional[_Number]:
     """The type as numpy has it; None for texts and the like."""
     if kind.equal(h5py.h5t.IEEE_F32LE):
         return _FLOAT32

@@ -8,7 +8,9 @@ h5py: an open `h5py.Dataset` is handed in.
 
 import itertools
 import zlib
-from typing import Any, Iterator, List, Tuple
+from typing import Iterator, List, Tuple
+
+from .kinds import Dataset
 
 # The codes that the HDF5 Group gave to the filters, and the one of h5py's own.
 DEFLATE, SHUFFLE, FLETCHER32, LZF = 1, 2, 3, 32000
@@ -21,6 +23,9 @@ LARGEST_CHUNK = 32 * 2**20
 LARGEST_RATIO = 1100
 MOST_CHUNKS = 1_000_000
 CHECKSUM = 4
+
+# Code, flags and settings
+Filter = Tuple[int, int, Tuple[int, ...]]
 
 
 def bytes_of(shape: Tuple[int, ...], itemsize: int) -> int:
@@ -74,7 +79,7 @@ def corners(shape: Tuple[int, ...], chunk: Tuple[int, ...]) -> Iterator[Tuple[in
     return itertools.product(*(range(0, length, step) for length, step in zip(shape, chunk)))
 
 
-def filters_of(dataset: Any) -> List[Any]:
+def filters_of(dataset: Dataset) -> List[Filter]:
     """Codes, flags and settings of an array's filters."""
     if not dataset.chunks:
         return []
@@ -82,14 +87,16 @@ def filters_of(dataset: Any) -> List[Any]:
     return [plist.get_filter(i)[:3] for i in range(plist.get_nfilters())]
 
 
-def check_chunks(dataset: Any) -> str:
+def check_chunks(dataset: Dataset) -> str:
     """What is wrong with an array's chunks; "" where all can be read and unpack to what they should.
 
     Parameters
     ----------
     dataset : h5py.Dataset
-        A chunked one for which `problem` is "".
+        One for which `problem` is "".
     """
+    if not dataset.chunks:
+        return ""
     plist = dataset.id.get_create_plist()
     filters = [plist.get_filter(i)[0] for i in range(plist.get_nfilters())]
     wanted = bytes_of(dataset.chunks, dataset.dtype.itemsize)
@@ -103,13 +110,13 @@ def check_chunks(dataset: Any) -> str:
     return ""
 
 
-def _stored_size(dataset: Any, corner: Tuple[int, ...]) -> int:
+def _stored_size(dataset: Dataset, corner: Tuple[int, ...]) -> int:
     """Bytes that a chunk takes in the file; 0 where h5py cannot tell (before 3.0)."""
     ask = getattr(dataset.id, "get_chunk_info_by_coord", None)
     return int(ask(corner).size) if ask is not None else 0
 
 
-def _comes_out(data: bytes, filters: Any, wanted: int) -> bool:
+def _comes_out(data: bytes, filters: List[int], wanted: int) -> bool:
     """Whether stored bytes give just `wanted` bytes when the filters are undone, the last one first."""
     for i, code in reversed(list(enumerate(filters))):
         # checksums that come before this filter are inside what it gives

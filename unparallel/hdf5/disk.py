@@ -7,9 +7,12 @@ first one is remembered, everything after it is thrown away, and the caller asks
 
 import io
 import os
-from typing import Any, Optional
+from typing import TYPE_CHECKING, Optional
 
 from ..atomic import Sync
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer, WriteableBuffer
 
 # From so many bytes on, the disk begins while the rest is still being written.
 EARLY = 2**25
@@ -44,7 +47,7 @@ class Disk(io.RawIOBase):
         if self.problem is not None:
             raise self.problem
 
-    def write(self, data: Any) -> int:
+    def write(self, data: "ReadableBuffer") -> int:
         """All of the data, or nothing that anyone will rely on."""
         view = memoryview(data).cast("B")
         if self.problem is None:
@@ -59,7 +62,7 @@ class Disk(io.RawIOBase):
                 self.problem = error
         return len(view)
 
-    def readinto(self, buffer: Any) -> int:
+    def readinto(self, buffer: "WriteableBuffer") -> int:
         """What was written, zeros beyond it and after a failure."""
         view = memoryview(buffer).cast("B")
         done = 0

@@ -4,12 +4,13 @@ import contextlib
 import errno
 import os
 import re
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Callable, Dict, Iterator, List, Optional, Tuple
 
 import h5py
 
 from ..errors import FileError, NotKerasError, UnparallelError, unreadable
 from .errors import HDF5_ERRORS, damaged, error_number, reading
+from .kinds import File
 from .source import Source, as_text, limit_cache
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
@@ -66,28 +67,29 @@ _NO_LOCKS = frozenset((errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOL
 _LOCKING = "HDF5_USE_FILE_LOCKING"
 
 
-def _open_for_reading(path: str) -> Any:
+def _open_for_reading(path: str) -> File:
     try:
         return _opened(path)
     except HDF5_ERRORS as error:
         raise _opening_error(error) from error
 
 
-def _opened(path: str) -> Any:
+def _opened(path: str) -> File:
     """The open file; without HDF5's lock where the file system knows none."""
+    open_file: Callable[..., File] = h5py.File
     options = {"rdcc_nbytes": 0}  # no cache of unpacked chunks, since each is read once, and whole
     try:
-        return h5py.File(path, "r", **options)
+        return open_file(path, "r", **options)
     except OSError as error:
         if not _speaks_of_locks(str(error)) or error_number(error) not in _NO_LOCKS:
             raise
     try:
-        return h5py.File(path, "r", locking=False, **options)
+        return open_file(path, "r", locking=False, **options)
     except TypeError:  # h5py before 3.5, whose HDF5 looks at the environment each time
         before = os.environ.get(_LOCKING)
         os.environ[_LOCKING] = "FALSE"
         try:
-            return h5py.File(path, "r", **options)
+            return open_file(path, "r", **options)
         finally:
             del os.environ[_LOCKING]
             if before is not None:

@@ -1,7 +1,7 @@
 """An HDF5 file open for reading: attributes, arrays, and their bytes in blocks."""
 
 import os
-from typing import Any, Iterator, List, Optional, Set, Tuple
+from typing import TYPE_CHECKING, Iterator, List, Optional, Set, Tuple
 
 import h5py
 import numpy as np
@@ -11,7 +11,11 @@ from ..errors import FileError, HostileFileError, NotKerasError
 from . import chunks, heaps
 from .checks import link_name
 from .errors import HOSTILE, reading
+from .kinds import Dataset, File, TypeID
 from .survey import MOST_OBJECTS, survey
+
+if TYPE_CHECKING:
+    from ..arrays import Numbers
 
 # Keras splits list attributes above this many bytes, since an object header holds 64 KiB at most.
 ATTRIBUTE_LIMIT = 64512
@@ -27,7 +31,7 @@ STRUCTURE_CACHE = 2**20
 LARGEST_CACHE = 2**26
 
 
-def as_text(value: Any) -> str:
+def as_text(value: object) -> str:
     """`value` as text: h5py 2.10 gives bytes where 3.x gives str."""
     if isinstance(value, (bytes, np.bytes_)):
         return bytes(value).decode("utf-8")
@@ -40,7 +44,7 @@ class Source(ArraySource):
     Use `open_source`, which makes one.
     """
 
-    def __init__(self, path: str, handle: Any) -> None:
+    def __init__(self, path: str, handle: File) -> None:
         self.path = path
         self.handle = handle
         self._unpacked: Set[str] = set()
@@ -120,7 +124,7 @@ class Source(ArraySource):
         except UnicodeDecodeError as error:
             raise NotKerasError(f"attribute {name!r} of {path} is not UTF-8", "the file is damaged") from error
 
-    def _attribute(self, path: str, name: str) -> Any:
+    def _attribute(self, path: str, name: str) -> object:
         with reading():
             attribute = h5py.h5a.open(self.handle.id, name.encode("utf-8"), obj_name=path.encode("utf-8"))
             kind, shape = attribute.get_type(), attribute.shape
@@ -132,7 +136,7 @@ class Source(ArraySource):
             attribute.read(value)
             return value
 
-    def _check_attribute(self, path: str, name: str, kind: Any, shape: Tuple[int, ...]) -> None:
+    def _check_attribute(self, path: str, name: str, kind: TypeID, shape: Tuple[int, ...]) -> None:
         """Refuse an attribute whose shape claims more than a config or a list of names could need."""
         count = chunks.bytes_of(shape, 1)
         size = count * max(1, kind.get_size())
@@ -198,13 +202,13 @@ class Source(ArraySource):
                 raise FileError("the file is truncated", "copy it again: its end is missing")
             yield block
 
-    def numbers(self, path: str) -> Any:
+    def numbers(self, path: str) -> "Numbers":
         """The whole array, in memory; its chunks are checked as for `blocks`."""
         with reading():
             self.check_unpacking(path)
             return np.asarray(self.handle[path][()])
 
-    def packed(self, path: str, ours: bool = False) -> Optional[Iterator[Any]]:
+    def packed(self, path: str, ours: bool = False) -> Optional[Iterator[object]]:
         """The chunks of a compressed array as they are stored; None for any other array.
 
         Two arrays for which all of it is equal are equal, and nothing had to be unpacked.  First come the facts by
@@ -213,16 +217,16 @@ class Source(ArraySource):
         """
         with reading():
             dataset = self.handle[path]
-            if not chunks.filters_of(dataset):
+            if not dataset.chunks or not chunks.filters_of(dataset):
                 return None
             if not ours:
                 self.check_unpacking(path)
-            return self._packed(dataset)
+            return self._packed(dataset, dataset.chunks)
 
-    def _packed(self, dataset: Any) -> Iterator[Any]:
+    def _packed(self, dataset: Dataset, chunk: Tuple[int, ...]) -> Iterator[object]:
         with reading():
-            yield dataset.dtype.str, dataset.shape, dataset.chunks, chunks.filters_of(dataset)
-            for corner in chunks.corners(dataset.shape, dataset.chunks):
+            yield dataset.dtype.str, dataset.shape, chunk, chunks.filters_of(dataset)
+            for corner in chunks.corners(dataset.shape, chunk):
                 yield dataset.id.read_direct_chunk(corner)
 
     def check_unpacking(self, path: str) -> None:
@@ -232,13 +236,13 @@ class Source(ArraySource):
             return
         with reading():
             dataset = self.handle[path]
-            trouble = chunks.check_chunks(dataset) if dataset.chunks else ""
+            trouble = chunks.check_chunks(dataset)
         if trouble:
             raise HostileFileError(f"{path} {trouble}", "the file is damaged, or not to be trusted")
         self._unpacked.add(path)
 
 
-def array_blocks(dataset: Any) -> Iterator[bytes]:
+def array_blocks(dataset: Dataset) -> Iterator[bytes]:
     """The elements of an open `h5py.Dataset`, a block at a time, with bounded memory."""
     if not dataset.shape:
         yield dataset[()].tobytes()
@@ -247,7 +251,7 @@ def array_blocks(dataset: Any) -> Iterator[bytes]:
             yield dataset[part].tobytes()
 
 
-def parts_of(dataset: Any) -> Iterator[Tuple[slice, ...]]:
+def parts_of(dataset: Dataset) -> Iterator[Tuple[slice, ...]]:
     """Selections that together are the whole array, each of about one block, and whole chunks where it has chunks."""
     # of a part of a chunk, HDF5 would unpack the whole each time
     return _boxes(dataset.shape, dataset.chunks or (1,) * len(dataset.shape), dataset.dtype.itemsize)
@@ -266,7 +270,7 @@ def _boxes(shape: Tuple[int, ...], steps: Tuple[int, ...], itemsize: int) -> Ite
         yield (slice(i, i + step),)
 
 
-def limit_cache(handle: Any) -> None:
+def limit_cache(handle: File) -> None:
     """Take HDF5's cache back to its least; it grows again for large pieces, and for nothing else.
 
     By itself it takes up to 32 MiB, for what is looked at once.  All names in a group are one piece, which would be

@@ -1,6 +1,6 @@
 """Every object of an HDF5 file, looked at before any of it is read; what could bring in foreign bytes is refused."""
 
-from typing import Any, Dict, NamedTuple, Optional
+from typing import Dict, NamedTuple, Optional
 
 import h5py
 
@@ -8,6 +8,7 @@ from ..arrays import Array
 from ..errors import HostileFileError
 from .checks import check_attributes, checked_array, link_name
 from .errors import HOSTILE
+from .kinds import File, FileID, LinkInfo
 
 MOST_OBJECTS = 300_000
 MOST_PATH_BYTES = 48 * 2**20
@@ -30,7 +31,7 @@ class Contents(NamedTuple):
     groups: Dict[str, None]
 
 
-def survey(handle: Any, file_size: int) -> Contents:
+def survey(handle: File, file_size: int) -> Contents:
     """Look at every object once.
 
     Parameters
@@ -55,7 +56,7 @@ def survey(handle: Any, file_size: int) -> Contents:
 class _Survey:
     """What has been seen so far."""
 
-    def __init__(self, root: Any, file_size: int) -> None:
+    def __init__(self, root: FileID, file_size: int) -> None:
         self.arrays: Dict[str, Array] = {}
         self.groups: Dict[str, None] = {"/": None}
         self._root = root
@@ -63,7 +64,7 @@ class _Survey:
         self._path_bytes = 0
         self._stored_bytes = 0
 
-    def visit(self, name: bytes, info: Any) -> Optional[BaseException]:
+    def visit(self, name: bytes, info: LinkInfo) -> Optional[BaseException]:
         """Look at one link; what is returned ends the visit."""
         # no exception must pass through HDF5's C code, a signal's neither
         try:
@@ -89,7 +90,7 @@ class _Survey:
         if path in self.groups or path in self.arrays:
             raise HostileFileError(f"two objects are named {path}", HOSTILE)
 
-    def _record(self, path: str, item: Any) -> None:
+    def _record(self, path: str, item: object) -> None:
         if isinstance(item, h5py.h5g.GroupID):
             self.groups[path] = None
         elif isinstance(item, h5py.h5d.DatasetID):

@@ -1,7 +1,7 @@
 """A new HDF5 file: objects copied as they are, attributes as Keras writes them; whole, or not at all."""
 
 import contextlib
-from typing import Any, Iterable, Iterator, Mapping, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, Mapping, Optional, Sequence, Tuple
 
 import h5py
 import numpy as np
@@ -12,14 +12,18 @@ from ..errors import FileError, UnparallelError
 from ..model import element_count
 from .disk import Disk
 from .errors import HDF5_ERRORS, error_number, first_line, reading
+from .kinds import File
 from .opening import open_source
 from .source import ATTRIBUTE_LIMIT, LONGEST_ATTRIBUTE, Source, limit_cache, parts_of
+
+if TYPE_CHECKING:
+    from ..arrays import Numbers
 
 
 class Target:
     """A new HDF5 file that is being written."""
 
-    def __init__(self, handle: Any, source: ArraySource, disk: Disk) -> None:
+    def __init__(self, handle: File, source: ArraySource, disk: Disk) -> None:
         self.handle = handle
         self.source = source
         self._disk = disk
@@ -66,7 +70,7 @@ class Target:
         for i, part in enumerate(parts):
             self._set_list(path, name if len(parts) == 1 else f"{name}{i}", part)
 
-    def _set_list(self, path: str, name: str, data: "np.ndarray[Any, Any]") -> None:
+    def _set_list(self, path: str, name: str, data: "Numbers") -> None:
         """What `attrs[name] = data` does, without opening the object as a Python one first."""
         kind = h5py.h5t.py_create(data.dtype, logical=True)
         space = h5py.h5s.create_simple(data.shape)
@@ -122,7 +126,7 @@ class Target:
         stream.end(path)
         self._disk.check()
 
-    def put(self, path: str, values: Any) -> None:
+    def put(self, path: str, values: "Numbers") -> None:
         """Write an array that comes from no file as it is."""
         space = h5py.h5s.create_simple(values.shape) if values.shape else h5py.h5s.create(h5py.h5s.SCALAR)
         settings = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
@@ -162,7 +166,7 @@ class _Stream:
         self._blocks = iter(blocks)
         self._left = bytearray()
 
-    def take(self, shape: Tuple[int, ...], dtype: "np.dtype[Any]") -> "np.ndarray[Any, Any]":
+    def take(self, shape: Tuple[int, ...], dtype: "np.dtype[Any]") -> "Numbers":
         """The next elements, as many as the shape has."""
         size = dtype.itemsize * element_count(shape)
         while len(self._left) < size:
