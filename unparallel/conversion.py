@@ -164,7 +164,7 @@ def look(source: str, options: ConvertOptions) -> Inspection:
         health = HealthCheck(model, options.scans)
         if options.scans:
             verify.scan(opened.source, model.weights, health)
-        far = outlook(model, dict(options.activations or ()))
+        far = outlook(opened.model, plan, refused, options)
         return Inspection.of(opened.model, plan, refused, health, opened.source.stored_size(), options, far)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Sequence
 
+from .opens_in import AS_KERAS
 from .text import count_text, size_text, written_by
 
 if TYPE_CHECKING:
@@ -52,22 +53,34 @@ def inspection_lines(seen: Inspection) -> list[str]:
     lines += _health_lines(seen.non_finite)
     lines += [f"note:      {note}" for note in seen.notes]
     lines.append(f"size:      {size_text(seen.bytes_before)}{_estimate(seen)}")
-    return lines + _opens_lines(seen.opens_in) + _keras3_lines(seen.keras3)
+    return lines + _opens_lines(seen.opens_in) + _keras3_lines(seen)
 
 
-def _keras3_lines(far: Outlook | None) -> list[str]:
+def _keras3_lines(seen: Inspection) -> list[str]:
     """How far a model can go to Keras 3: the verdict, and each layer that changes its form or cannot go."""
+    far = seen.keras3
     if far is None:
         return []
-    lines = ["keras 3:   %s" % ("can be written, -o NAME.keras" if far.possible else f"no: {far.problem}")]
-    if not far.possible and far.hint:
-        lines.append(f"           hint: {far.hint}")
+    said = _changes(far)
+    if far.possible and AS_KERAS in seen.opens_in:  # the line before has said it
+        lines = ["keras 3:   what changes in the .keras"] if said else []
+    elif far.possible:
+        lines = ["keras 3:   can be written, -o NAME.keras"]
+    elif far.problem == seen.reason:
+        lines = ["keras 3:   no, for the same reason"]
+    else:
+        lines = [f"keras 3:   no: {far.problem}"] + ([f"           hint: {far.hint}"] if far.hint else [])
+    more = [f"  ... {len(said) - MOST_LAYERS} more (--json lists all)"] if len(said) > MOST_LAYERS else []
+    return lines + said[:MOST_LAYERS] + more
+
+
+def _changes(far: Outlook) -> list[str]:
+    """A line for each layer that changes its form or cannot go, and for what else there is to say."""
     said = [line for layer in far.layers for line in _layer_outlook(layer)]
     if far.possible:
         known = {note.text for layer in far.layers for note in layer.notes}
         said += [f"  {note}" for note in far.notes if note.text not in known]
-    more = [f"  ... {len(said) - MOST_LAYERS} more (--json lists all)"] if len(said) > MOST_LAYERS else []
-    return lines + said[:MOST_LAYERS] + more
+    return said
 
 
 def _layer_outlook(layer: LayerOutlook) -> list[str]:

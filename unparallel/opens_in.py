@@ -16,6 +16,8 @@ from .text import TENSORFLOW, written_by
 from .weights.assignment import expected_weights
 
 MOST_NAMES = 4
+#: Said of a file whose `.h5` Keras 3 does not open.
+AS_KERAS = "Keras 3 as .keras (-o NAME.keras)"
 # Layers that hold another layer, which Keras 3 looks for in a way of its own.
 HOLDERS = ("Bidirectional", "TimeDistributed")
 RECURRENT = ("GRU", "LSTM", "RNN", "SimpleRNN")
@@ -28,13 +30,15 @@ class Reason(NamedTuple):
     tf_keras: bool
 
 
-def opens_in(model: ModelFile) -> str:
+def opens_in(model: ModelFile, archive: bool = False) -> str:
     """Where a full model file opens, in one line; "" for a weights file, which the model's own code loads.
 
     Parameters
     ----------
     model : ModelFile
         As it is, or is to be, written.
+    archive : bool
+        Whether it can be written as `.keras`, so that what keeps Keras 3 from the `.h5` is not the last word.
     """
     topology = model.topology
     if topology is None or model.form != "model":
@@ -48,9 +52,18 @@ def opens_in(model: ModelFile) -> str:
         where.append("tf_keras (pip install tf_keras)")
     if not reasons:
         where.append("Keras 3" + (" with compile=False" if model.training_config is not None else ""))
-    words = list(dict.fromkeys(reason.words for reason in reasons))
+    elif archive:
+        where.append(AS_KERAS)
+    return "; ".join([", ".join(where), *needs, *_closed(reasons, archive)])
+
+
+def _closed(reasons: list[Reason], archive: bool) -> list[str]:
+    """Where it does not open, if anywhere, and why."""
+    if not reasons:
+        return []
     old = "" if all(reason.tf_keras for reason in reasons) else "tf_keras and "
-    return "; ".join([", ".join(where), *needs, *([f"not in {old}Keras 3: {', '.join(words)}"] if words else [])])
+    words = ", ".join(dict.fromkeys(reason.words for reason in reasons))
+    return [f"{'as .h5 ' if archive else ''}not in {old}Keras 3: {words}"]
 
 
 def _own(version: str | None) -> str:

@@ -236,7 +236,7 @@ class Inspection(Facts, _Drawable):
             non_finite=health.non_finite,
             warnings=(plan.warnings if plan is not None else ()) + health.warnings,
             notes=plan.notes if plan is not None else (),
-            opens_in=opens_in(model) if _verdict(refusal) != "refused" else "",
+            opens_in=opens_in(model, keras3 is not None and keras3.possible) if _verdict(refusal) != "refused" else "",
             verdict=_verdict(refusal),
             reason=refusal.message if refusal is not None else "",
             hint=refusal.hint if refusal is not None else "",

@@ -1,6 +1,8 @@
 """The file itself: a zip of stored members that HDF5 reads too, equal bytes from equal input, whole or not at all."""
 
 import contextlib
+import dataclasses
+import glob
 import io
 import json
 import os
@@ -14,6 +16,7 @@ import unparallel
 from unparallel.cli import main
 from unparallel.errors import Keras3Error, NeedsArchitectureError, UnparallelError, VerificationError
 from unparallel.keras3 import archive as archives
+from unparallel.keras3.values import Outlook
 
 from .. import tiny
 from .models import functional, layer, source
@@ -131,6 +134,39 @@ def test_inspect_says_it_layer_by_layer(tmp_path, capsys):
     with pytest.raises(Keras3Error, match="'odd'"):
         unparallel.convert(old, str(tmp_path / "clean.keras"))
     assert os.listdir(str(tmp_path)) == ["model.h5"]
+
+
+FIXTURES = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "fixtures")
+FILES = sorted(glob.glob(os.path.join(FIXTURES, "*", "*.h5")))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: os.path.relpath(path, FIXTURES))
+@pytest.mark.filterwarnings("ignore::unparallel.UnparallelWarning")
+def test_inspect_says_what_convert_will_say(tmp_path, path):
+    far = unparallel.inspect(path).keras3
+    try:
+        converted = unparallel.convert(path, str(tmp_path / "clean.keras")).keras3
+    except UnparallelError as error:
+        converted = Outlook(False, error.message, error.hint)
+    with h5py.File(path, "r") as handle:
+        without_config = "model_config" not in handle.attrs
+    assert (far is None) == without_config
+    assert without_config or dataclasses.replace(far, layers=()) == converted
+
+
+def test_one_line_where_only_the_archive_opens_in_keras_3(capsys):
+    main([os.path.join(FIXTURES, "k231-around", "parallel.h5")])
+    *_, last = capsys.readouterr().out.splitlines()
+    assert last == (
+        "opens in:  Keras 2.3.1, tf_keras (pip install tf_keras), Keras 3 as .keras (-o NAME.keras); "
+        "as .h5 not in Keras 3: a model inside the model"
+    )
+
+
+def test_of_what_is_refused_the_reason_is_said_once(capsys):
+    main([os.path.join(FIXTURES, "k224-siamese", "model.h5")])
+    *_, last = capsys.readouterr().out.splitlines()
+    assert last == "keras 3:   no, for the same reason"
 
 
 def test_a_weights_file_needs_its_architecture(tmp_path):

@@ -2,32 +2,55 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Iterator, Mapping, Sequence
 
-from ..errors import UnparallelError, WeightsError
+from ..errors import AlreadySingleError, UnparallelError, WeightsError
 from ..model import Json, Layer, ModelFile, Topology, WeightRef
+from ..options import ConvertOptions
+from ..plan import Plan
 from ..weights.assignment import split
 from .arrays import whole
-from .plan import compiled
-from .translate import Translator, new_context, translate
+from .plan import activation_options, already_single, keras3_plan
+from .translate import Translator, new_context
 from .values import Context, LayerOutlook, Old, Outlook
 
 
-def outlook(model: ModelFile, activations: Mapping[str, Json]) -> Outlook | None:
-    """How far a model can go; None for weights without a config."""
-    if model.topology is None:
+def outlook(
+    before: ModelFile, plan: Plan | None, refused: UnparallelError | None, options: ConvertOptions
+) -> Outlook | None:
+    """How far a file can go: what a conversion to `.keras` says of it; None for weights without a config.
+
+    Parameters
+    ----------
+    before : ModelFile
+        As the file is.
+    plan : Plan or None
+        For the single model.
+    refused : UnparallelError or None
+        Why there is none.
+    options : ConvertOptions
+    """
+    if before.topology is None and options.architecture is None:
         return None
-    layers = tuple(_layers(model, activations))
+    layers: tuple[LayerOutlook, ...] = ()
     try:
-        new, context = translate(model, activations)
-        archive = compiled(model, new, context)
+        if isinstance(refused, AlreadySingleError):
+            plan = already_single(before, options)
+        elif refused is not None:
+            raise refused
+        assert plan is not None
+        layers = tuple(_layers(plan.after, activation_options(options)))
+        found = keras3_plan(plan, options).outlook
     except UnparallelError as error:
         return Outlook(False, error.message, error.hint, layers=layers)
-    return Outlook(True, "", "", archive.compiled, archive.custom, archive.notes, layers)
+    assert found is not None
+    return replace(found, layers=layers)
 
 
 def _layers(model: ModelFile, activations: Mapping[str, Json]) -> Iterator[LayerOutlook]:
-    assert model.topology is not None
+    if model.topology is None:
+        return
     groups = {group.layer: group.weights for group in model.weights}
     yield from _of_model(model.topology, groups, new_context(model, activations), "")
 

@@ -47,7 +47,11 @@ def make_plan(before: ModelFile, options: ConvertOptions) -> Keras3Plan:
     """
     if options.weights_only:
         raise Keras3Error("a .keras file holds a whole model, not weights alone", "write a .h5, or drop --weights-only")
-    plan = single_plan(before, options)
+    return keras3_plan(single_plan(before, options), options)
+
+
+def keras3_plan(plan: Plan, options: ConvertOptions) -> Keras3Plan:
+    """The plan for an archive, from that for the single model."""
     after = plan.after
     if after.topology is None:
         raise NeedsArchitectureError("a .keras file holds a model's config, which this file has not", ARCHITECTURE)
@@ -81,7 +85,17 @@ def single_plan(before: ModelFile, options: ConvertOptions) -> Plan:
     try:
         return make_single_plan(before, options)
     except AlreadySingleError:
-        pass
+        return already_single(before, options)
+
+
+def already_single(before: ModelFile, options: ConvertOptions) -> Plan:
+    """The plan for a model with no wrapper around it.
+
+    Raises
+    ------
+    NeedsArchitectureError
+        It is weights, and no architecture that fits is given.
+    """
     after = before if before.topology is not None else _with_architecture(before, options)
     if not options.optimizer:
         after = replace(after, training_config=None, optimizer=None)

@@ -60,8 +60,6 @@ def translate(model: ModelFile, activations: Mapping[str, Json] | None = None) -
         # where a wrapper was undone, calls hold the nodes that they had; the config has them as they are now
         topology = keras_config.parse(topology.config)
     context = new_context(model, activations or {})
-    if version_of(model.keras_version) >= (3, 0):
-        raise Keras3Error("Keras 3 wrote this file", "load it there and save it as .keras")
     if context.backend is None and version_of(model.keras_version) < (2, 0):
         context.note("assumed", "", "the backend was TensorFlow: Keras 1 does not say")
     made = Translator(context).model(topology, _own_arrays(model, topology), None)
@@ -71,7 +69,9 @@ def translate(model: ModelFile, activations: Mapping[str, Json] | None = None) -
 
 
 def new_context(model: ModelFile, activations: Mapping[str, Json]) -> Context:
-    """What the rules know of a file."""
+    """What the rules know of a file, which Keras 3 must not have written: their names mean something else there."""
+    if version_of(model.keras_version) >= (3, 0):
+        raise Keras3Error("Keras 3 wrote this file", "load it there and save it as .keras")
     return Context(model.keras_version, model.backend, _float_type(model), _given(activations))
 
 
