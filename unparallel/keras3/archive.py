@@ -13,7 +13,7 @@ import zipfile
 import zlib
 from functools import partial
 from itertools import zip_longest
-from typing import Any, Iterator, Mapping
+from typing import IO, TYPE_CHECKING, Callable, Iterator, Mapping
 
 import numpy as np
 
@@ -21,11 +21,14 @@ from .. import hdf5
 from ..arrays import ArraySource
 from ..atomic import AtomicFile
 from ..errors import Keras3Error, UnparallelError, VerificationError
-from ..model import WeightRef
+from ..model import Json, WeightRef
 from ..verify import RETRY
 from ..weights.health import HealthCheck, with_neutral
 from .arrays import evaluate
 from .values import Archive, Array
+
+if TYPE_CHECKING:
+    from ..arrays import Numbers
 
 WEIGHTS, CONFIG, METADATA = "model.weights.h5", "config.json", "metadata.json"
 #: Where the HDF5 member begins: the first place after 0 where HDF5 looks for its signature.
@@ -65,12 +68,12 @@ def write(archive: Archive, source: ArraySource, out: AtomicFile, repairs: Mappi
         _finish(out.partial, archive)
 
 
-def _numbers(source: ArraySource, array: Array, repairs: Mapping[str, float]) -> Any:
+def _numbers(source: ArraySource, array: Array, repairs: Mapping[str, float]) -> Numbers:
     """The numbers of an array that is made of others."""
     return evaluate(array, [_whole(source, ref, repairs.get(ref.path)) for ref in array.sources])
 
 
-def _whole(source: ArraySource, ref: WeightRef, neutral: float | None) -> Any:
+def _whole(source: ArraySource, ref: WeightRef, neutral: float | None) -> Numbers:
     values = source.numbers(ref.path)
     if neutral is None:
         return values
@@ -97,7 +100,7 @@ def _finish(path: str, archive: Archive) -> None:
         os.fsync(handle.fileno())
 
 
-def _measured(handle: Any) -> tuple[int, int]:
+def _measured(handle: IO[bytes]) -> tuple[int, int]:
     """(bytes, CRC-32) of the HDF5 member."""
     handle.seek(HEAD)
     size = check = 0
@@ -130,11 +133,11 @@ def _texts(archive: Archive) -> dict[str, str]:
     return {METADATA: _json(metadata), CONFIG: _json(archive.config)}
 
 
-def _json(value: Any) -> str:
+def _json(value: Json) -> str:
     return json.dumps(value, allow_nan=False)
 
 
-def check_numbers(config: Any) -> None:
+def check_numbers(config: Json) -> None:
     """Refuse a config with a number that JSON has not.
 
     Raises
@@ -196,7 +199,13 @@ def _compare_members(archive: Archive, path: str) -> None:
         raise VerificationError(f"cannot read again what was written: {error}", RETRY) from error
 
 
-def _compare_copy(source: ArraySource, made: Any, places: tuple[str, str], see: Any, neutral: float | None) -> None:
+def _compare_copy(
+    source: ArraySource,
+    made: ArraySource,
+    places: tuple[str, str],
+    see: Callable[[bytes, str], None] | None,
+    neutral: float | None,
+) -> None:
     code = source.arrays[places[0]].code
     if code != made.arrays[places[1]].code:
         raise VerificationError(f"{places[0]} has another type now", RETRY)
@@ -209,14 +218,16 @@ def _compare_copy(source: ArraySource, made: Any, places: tuple[str, str], see: 
             raise VerificationError(f"{places[0]} was not copied faithfully", RETRY)
 
 
-def _again(blocks: Iterator[Any]) -> Iterator[Any]:
+def _again(blocks: Iterator[bytes]) -> Iterator[bytes]:
     try:
         yield from blocks
     except UnparallelError as error:
         raise VerificationError(f"cannot read again what was written: {error.message}", error.hint) from error
 
 
-def _compare_made(source: ArraySource, made: Any, place: str, array: Array, repairs: Mapping[str, float]) -> None:
+def _compare_made(
+    source: ArraySource, made: ArraySource, place: str, array: Array, repairs: Mapping[str, float]
+) -> None:
     wanted = _numbers(source, array, repairs)
     found = made.numbers(place)
     if wanted.dtype != found.dtype or wanted.tobytes() != found.tobytes():

@@ -5,7 +5,7 @@ A step is applied to whole arrays, one array of the archive at a time, and is ex
 
 from __future__ import annotations
 
-from typing import Any, Callable, NamedTuple, Sequence, Tuple
+from typing import TYPE_CHECKING, Callable, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
@@ -13,7 +13,9 @@ from ..errors import Keras3Error
 from ..model import WeightRef, element_count
 from .values import Array, Step
 
-Numbers = "np.ndarray[Any, Any]"
+if TYPE_CHECKING:
+    from ..arrays import Numbers
+
 Shape = Tuple[int, ...]
 # A constant kernel that lists the patches of a LocallyConnected layer is the square of a patch.
 MOST_CONSTANT = 2**25
@@ -22,22 +24,23 @@ MOST_CONSTANT = 2**25
 class Row(NamedTuple):
     """A step: what it does to the arrays that it gets, and to their shapes."""
 
-    apply: Callable[..., Any]
+    apply: Callable[..., Numbers]
     shape: Callable[..., Shape]
 
 
-def _times_blocks(values: Any, factor: float, count: int, wanted: tuple[int, ...]) -> Any:
+def _times_blocks(values: Numbers, factor: float, count: int, wanted: tuple[int, ...]) -> Numbers:
     """Some of the equal blocks of the last axis, such as the gates of a recurrent layer, times a factor."""
     factors = np.ones(count, values.dtype)
     factors[list(wanted)] = factor
-    return values * np.repeat(factors, values.shape[-1] // count)
+    scaled: Numbers = values * np.repeat(factors, values.shape[-1] // count)
+    return scaled
 
 
-def _gates(values: Any, count: int, change: Callable[[Any], Any]) -> Any:
+def _gates(values: Numbers, count: int, change: Callable[[Numbers], Numbers]) -> Numbers:
     return np.concatenate([change(block) for block in np.split(values, count, axis=-1)], axis=-1)
 
 
-def _patches(axes: Shape, channels: int) -> Any:
+def _patches(axes: Shape, channels: int) -> Numbers:
     """A kernel that lists a patch: output k is element k of the patch, as LocallyConnected orders them."""
     size = element_count(axes) * channels
     return np.eye(size, dtype="float32").reshape(axes + (channels, size))
@@ -49,7 +52,7 @@ def _joined_shape(shapes: Sequence[Shape], axis: int) -> Shape:
     return tuple(first)
 
 
-def _same(shapes: Sequence[Shape], *_: Any) -> Shape:
+def _same(shapes: Sequence[Shape], *_: object) -> Shape:
     return shapes[0]
 
 
@@ -88,7 +91,7 @@ def whole(ref: WeightRef) -> Array:
     return Array((ref,), (), ref.shape, ref.dtype)
 
 
-def constant(name: str, *arguments: Any) -> Array:
+def constant(name: str, *arguments: object) -> Array:
     """An array that comes from no file: "full" or "patches"."""
     step = Step(name, arguments)
     shape = STEPS[name].shape((), *arguments)
@@ -97,7 +100,7 @@ def constant(name: str, *arguments: Any) -> Array:
     return Array((), (step,), shape, "int64" if name == "integers" else "float32")
 
 
-def changed(array: Array, name: str, *arguments: Any) -> Array:
+def changed(array: Array, name: str, *arguments: object) -> Array:
     """An array after one more step."""
     shape = STEPS[name].shape((array.shape,), *arguments)
     if element_count(shape) != element_count(array.shape) and name != "sum_halves":
@@ -106,7 +109,7 @@ def changed(array: Array, name: str, *arguments: Any) -> Array:
     return Array(array.sources, array.steps + (Step(name, arguments),), shape, dtype)
 
 
-def joined(arrays: Sequence[Array], name: str, *arguments: Any) -> Array:
+def joined(arrays: Sequence[Array], name: str, *arguments: object) -> Array:
     """Several weights in one; each must be as the file has it, or changed by one and the same steps before."""
     first = arrays[0]
     if any(len(array.sources) != 1 or array.steps != first.steps for array in arrays):
@@ -118,7 +121,7 @@ def joined(arrays: Sequence[Array], name: str, *arguments: Any) -> Array:
     return Array(sources, first.steps + (Step(name, arguments),), shape, first.dtype)
 
 
-def evaluate(array: Array, values: list[Any]) -> Any:
+def evaluate(array: Array, values: list[Numbers]) -> Numbers:
     """The numbers of an array, from those of its sources.
 
     Steps before one that joins are applied to each source.

@@ -32,7 +32,7 @@ ATTENTIONS = frozenset(["Attention", "AdditiveAttention"])
 Node = Tuple[str, int]
 
 
-def tensors_in(value: Any) -> Iterator[TensorKey]:
+def tensors_in(value: object) -> Iterator[TensorKey]:
     """All tensors in an argument, in order."""
     if isinstance(value, TensorKey):
         yield value

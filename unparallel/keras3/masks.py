@@ -16,7 +16,7 @@ from typing import Any, Iterator, NamedTuple, Optional, Sequence, Tuple
 from ..errors import Keras3Error
 from ..model import TensorKey
 from .graph import ATTENTIONS, MERGES, PASSES, RECURRENT, TAKES, _sequences, mask_operations, model_calls, reads
-from .values import Call, Context, Layer, Model, words
+from .values import Call, Config, Context, Layer, Model, words
 
 #: ("not_equal" or "any", scope, tensor, number) for one that a layer made; else what joined others.
 Mask = Optional[Tuple[Any, ...]]
@@ -223,7 +223,7 @@ def _operations(mask: tuple[Any, ...], added: dict[tuple[Any, ...], Layer], mode
 
 
 def _operation(
-    class_name: str, key: TensorKey, added: dict[tuple[Any, ...], Layer], model: Model, config: Any, *more: Any
+    class_name: str, key: TensorKey, added: dict[tuple[Any, ...], Layer], model: Model, config: Config, *more: object
 ) -> TensorKey:
     known = added.get((class_name, key) + more)
     if known is None:
@@ -299,13 +299,16 @@ def _candidates(name: str) -> Iterator[str]:
 
 
 def _renamed(model: Model, names: dict[str, str]) -> Model:
-    def new(value: Any) -> Any:
+    def new(key: TensorKey) -> TensorKey:
+        return key._replace(layer=names.get(key.layer, key.layer))
+
+    def argument(value: object) -> object:
         if isinstance(value, TensorKey):
-            return value._replace(layer=names.get(value.layer, value.layer))
-        return [new(item) for item in value] if isinstance(value, list) else value
+            return new(value)
+        return [argument(item) for item in value] if isinstance(value, list) else value
 
     def call(old: Call) -> Call:
-        kwargs = tuple((key, new(value)) for key, value in old.kwargs)
+        kwargs = tuple((key, argument(value)) for key, value in old.kwargs)
         return Call(tuple(new(key) for key in old.inputs), kwargs, old.as_list)
 
     layers = [

@@ -7,7 +7,7 @@ bears the old name.  Each is exact, or says in a note what differs.
 from __future__ import annotations
 
 import math
-from typing import Any, Callable, List, Sequence
+from typing import Callable, List, Sequence
 
 from ..model import Json, TensorKey, element_count
 from .arrays import changed, constant, joined
@@ -399,7 +399,7 @@ def maxout(old: Old, to: str, config: Config) -> list[Piece]:
     ]
 
 
-def _weighed(old: Old, kernel: Array, bias: tuple[Array, ...] = (), **config: Any) -> Piece:
+def _weighed(old: Old, kernel: Array, bias: tuple[Array, ...] = (), **config: Json) -> Piece:
     """Element times element: EinsumDense over the axes along which the weight has a length."""
     shape = kernel.shape
     wide = [i for i, length in enumerate(shape) if length != 1] or [len(shape) - 1]
@@ -510,7 +510,7 @@ def tensorflow_operation(old: Old, to: str, config: Config) -> list[Piece]:
     return [found]
 
 
-def _operation(op: str, constants: Json, count: int, old: Old) -> Any:
+def _operation(op: str, constants: Json, count: int, old: Old) -> Piece | None:
     if op in _UNARY and not constants:
         return Piece("Activation", {"activation": _UNARY[op]})
     if op == "Neg" and not constants:
@@ -530,7 +530,7 @@ def _operation(op: str, constants: Json, count: int, old: Old) -> Any:
     return _with_number(op, str(place) == "0", float(value))
 
 
-def _with_number(op: str, left: bool, number: float) -> Any:
+def _with_number(op: str, left: bool, number: float) -> Piece | None:
     scale, offset = 1.0, 0.0
     if op == "Mul":
         scale = number

@@ -5,9 +5,9 @@ None stands for a length that is not known, and for a whole shape that is not.  
 
 from __future__ import annotations
 
-from typing import Any, Callable, Optional, Sequence, Tuple
+from typing import Callable, Optional, Sequence, Tuple
 
-from ..model import element_count
+from ..model import Json, element_count
 from .values import Config, words
 
 Shape = Optional[Tuple[Optional[int], ...]]
@@ -40,7 +40,7 @@ def _windows(size_key: str, filters: bool) -> Rule:
     return rule
 
 
-def _each(value: Any, count: int) -> list[int]:
+def _each(value: Json, count: int) -> list[int]:
     return [value] * count if isinstance(value, int) else list(value)
 
 
@@ -146,5 +146,5 @@ def output_shape(class_name: str, config: Config, inputs: Sequence[Shape]) -> Sh
     return shape if shape is None or all(_is_length(n) for n in shape) else None
 
 
-def _is_length(value: Any) -> bool:
+def _is_length(value: Json) -> bool:
     return value is None or (isinstance(value, int) and 0 <= value < LONGEST)

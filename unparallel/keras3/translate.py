@@ -450,7 +450,7 @@ class _Builder:
         """Whether nothing in the file says how many weights the layer has."""
         return layer.name not in self.weights
 
-    def input_config(self, config: Config, shape: Any, kind: str | None) -> Config:
+    def input_config(self, config: Config, shape: Sequence[int | None], kind: str | None) -> Config:
         """An InputLayer's config."""
         if config.get("ragged"):
             raise Keras3Error(f"input {config.get('name')!r}: ragged tensors have no place in Keras 3")
@@ -585,13 +585,13 @@ class _Network(_Builder):
         known = self.topology.by_name
         inputs = iter(call.inputs)
 
-        def numbered_from_0(_: Any) -> Any:
-            return tuple(next(inputs))
+        def numbered_from_0(_: keras_config.Reference) -> keras_config.Reference:
+            return next(inputs)
 
         node = keras_config.replace_references(call.node, known, numbered_from_0)
         items = [node] if _is_reference(node, known) else node
         positional: list[TensorKey] = []
-        kwargs: dict[str, Any] = {}
+        kwargs: dict[str, object] = {}
         for item in items if isinstance(items, list) else [items]:
             if not _is_reference(item, known):
                 raise Keras3Error(
@@ -604,7 +604,7 @@ class _Network(_Builder):
         return Call(tuple(positional), tuple(kwargs.items()))
 
 
-def _is_reference(value: Json, known: Any) -> bool:
+def _is_reference(value: Json, known: Mapping[str, OldLayer]) -> bool:
     return (
         isinstance(value, list)
         and len(value) in (3, 4)
@@ -615,7 +615,7 @@ def _is_reference(value: Json, known: Any) -> bool:
     )
 
 
-def _tensors(value: Json, known: Any) -> Any:
+def _tensors(value: Json, known: Mapping[str, OldLayer]) -> object:
     """An argument with its references as tensors."""
     if _is_reference(value, known):
         return TensorKey(value[0], value[1], value[2])
@@ -631,7 +631,7 @@ def _renamed(key: TensorKey, ends: dict[str, str]) -> TensorKey:
 
 
 def _renamed_call(call: Call, ends: dict[str, str]) -> Call:
-    def value(item: Any) -> Any:
+    def value(item: object) -> object:
         if isinstance(item, TensorKey):
             return _renamed(item, ends)
         return [value(part) for part in item] if isinstance(item, list) else item
@@ -858,7 +858,7 @@ def _node(call: Call) -> Json:
     return {"args": args, "kwargs": {key: _argument(value) for key, value in call.kwargs if key}}
 
 
-def _argument(value: Any) -> Json:
+def _argument(value: object) -> Json:
     if isinstance(value, TensorKey):
         return _tensor(value)
     return [_argument(item) for item in value] if isinstance(value, list) else value

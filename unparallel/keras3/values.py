@@ -20,7 +20,7 @@ class Step(NamedTuple):
     """One thing that is done to an array's numbers: a row of `arrays.STEPS` and its arguments."""
 
     name: str
-    arguments: tuple[Any, ...] = ()
+    arguments: tuple[object, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Call(NamedTuple):
     """One application of a new layer: positional tensors, and arguments that may hold tensors."""
 
     inputs: tuple[TensorKey, ...]
-    kwargs: tuple[tuple[str, Any], ...] = ()
+    kwargs: tuple[tuple[str, object], ...] = ()
     as_list: bool = False
 
 
