@@ -8,8 +8,8 @@ from .opens_in import AS_KERAS
 from .text import count_text, size_text, written_by
 
 if TYPE_CHECKING:
+    from .facts import ConversionFacts, InspectionFacts, LayerFacts, WrapperFacts
     from .keras3.values import LayerOutlook, Outlook
-    from .results import Conversion, Inspection, LayerFacts, WrapperFacts
     from .weights.health import NonFinite
 
 # Of more layers than that, the first and the last are listed.
@@ -17,7 +17,7 @@ MOST_LAYERS = 60
 FIRST_LAYERS, LAST_LAYERS = 30, 10
 
 
-def conversion_lines(done: Conversion) -> list[str]:
+def conversion_lines(done: ConversionFacts) -> list[str]:
     """What is said of a conversion."""
     lines = [f"{done.source} -> {done.target}"]
     lines += _wrapper_lines(done.wrappers)
@@ -37,7 +37,7 @@ def conversion_lines(done: Conversion) -> list[str]:
     return lines + _opens_lines(done.opens_in)
 
 
-def inspection_lines(seen: Inspection) -> list[str]:
+def inspection_lines(seen: InspectionFacts) -> list[str]:
     """What is said of an inspection."""
     lines = [f"{seen.source}: {_kind(seen)}, written by {written_by(seen.keras_version)}"]
     lines += _wrapper_lines(seen.wrappers)
@@ -56,7 +56,7 @@ def inspection_lines(seen: Inspection) -> list[str]:
     return lines + _opens_lines(seen.opens_in) + _keras3_lines(seen)
 
 
-def _keras3_lines(seen: Inspection) -> list[str]:
+def _keras3_lines(seen: InspectionFacts) -> list[str]:
     """How far a model can go to Keras 3: the verdict, and each layer that changes its form or cannot go."""
     far = seen.keras3
     if far is None:
@@ -91,7 +91,7 @@ def _layer_outlook(layer: LayerOutlook) -> list[str]:
     return became + [f"  {layer.name}: {note.text}" for note in layer.notes]
 
 
-def _kind(seen: Inspection) -> str:
+def _kind(seen: InspectionFacts) -> str:
     if seen.container != "HDF5":
         return f"a {seen.container} of TensorFlow"
     return "a weights file" if seen.form == "weights" else "a full model file"
@@ -101,7 +101,7 @@ def _opens_lines(opens_in: str) -> list[str]:
     return [f"opens in:  {opens_in}"] if opens_in else []
 
 
-def _estimate(seen: Inspection) -> str:
+def _estimate(seen: InspectionFacts) -> str:
     """The size after conversion, where arrays make most of the file: what HDF5 itself needs is not foreseen."""
     arrays = sum(layer.bytes for layer in seen.layers) + seen.optimizer_bytes
     if seen.verdict != "parallel" or arrays < 0.95 * seen.bytes_before:

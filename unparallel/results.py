@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 from . import cards, keras_config, lines
 from ._version import __version__
 from .errors import AlreadySingleError, UnparallelError
+from .facts import ConversionFacts, InspectionFacts, LayerFacts, WrapperFacts
 from .model import ModelFile, element_count
 from .opens_in import opens_in
 from .options import ConvertOptions
 from .pictures import Subject, draw
 from .plan import Plan
 from .text import count_text, shown, size_text, written_by
-from .weights.health import HealthCheck, NonFinite
+from .weights.health import HealthCheck
 
 if TYPE_CHECKING:
     from .keras3.values import Outlook
@@ -53,88 +54,6 @@ def failure(source: str, error: UnparallelError) -> Dict[str, Any]:
     )
 
 
-@dataclass(frozen=True)
-class WrapperFacts:
-    """One data-parallel wrapper that was found.
-
-    Parameters
-    ----------
-    template : str
-        Name of the nested model; "" where the template's layers stood in the towers themselves.
-    inside : tuple of str
-        Names of the models around the wrapper.
-    replicas : int
-    slices, merges : tuple of str
-        Names of the layers that cut and join the batch.
-    proof : str
-        "code" where every slice's code was followed, "trusted" where the user vouched for one.
-    """
-
-    template: str
-    inside: Tuple[str, ...]
-    replicas: int
-    slices: Tuple[str, ...]
-    merges: Tuple[str, ...]
-    proof: str
-
-
-@dataclass(frozen=True)
-class LayerFacts:
-    """A layer of the clean model: class name ("" where no config tells), number of arrays, parameters and bytes."""
-
-    name: str
-    class_name: str
-    arrays: int
-    parameters: int
-    shapes: Tuple[Tuple[int, ...], ...]
-    bytes: int = 0
-
-
-# its offspring have all of these methods anew, and to make them takes milliseconds of each start
-@dataclass(frozen=True, init=False, repr=False, eq=False)
-class Facts:
-    """What an inspection and a conversion both tell.
-
-    Parameters
-    ----------
-    source : str
-    form : str
-        "model" or "weights": of the source for an inspection, of what was written for a conversion.
-    keras_version : str or None
-        Of the Keras that wrote the source.
-    wrappers : tuple of WrapperFacts
-    template : str
-        Name of the clean model ("" where the file does not tell).
-    parameters : int
-        Of the clean model; of the file as it is where nothing can be undone.
-    optimizer : str or None
-        The optimizer's class, where its state or settings are in the clean file.
-    bytes_before, bytes_after : int
-        Sizes of the two files; for an inspection `bytes_after` is an estimate: the arrays are known, HDF5's own
-        kilobytes are taken to stay.
-    non_finite : tuple of NonFinite
-        Weights of the clean file that hold NaN or Inf.
-    warnings, notes : tuple of str
-        What the user should know; a note is harmless.
-    opens_in : str
-        In which Keras the clean file opens, and why not in others ("" for weights, and for what is refused).
-    """
-
-    source: str
-    form: str
-    keras_version: Optional[str]
-    wrappers: Tuple[WrapperFacts, ...]
-    template: str
-    parameters: int
-    optimizer: Optional[str]
-    bytes_before: int
-    bytes_after: int
-    non_finite: Tuple[NonFinite, ...]
-    warnings: Tuple[str, ...]
-    notes: Tuple[str, ...]
-    opens_in: str
-
-
 class _Drawable:
     """What both results can do besides."""
 
@@ -166,7 +85,7 @@ class _Drawable:
 
 
 @dataclass(frozen=True)
-class Inspection(Facts, _Drawable):
+class Inspection(InspectionFacts, _Drawable):
     """What a file holds and what a conversion would do: `Facts`, and these.
 
     Parameters
@@ -187,15 +106,6 @@ class Inspection(Facts, _Drawable):
         What kind of file it is: "HDF5", "SavedModel" or "checkpoint".
     """
 
-    verdict: str
-    reason: str
-    hint: str
-    backend: Optional[str]
-    layers: Tuple[LayerFacts, ...]
-    outputs: Tuple[str, ...]
-    optimizer_bytes: int
-    keras3: "Optional[Outlook]" = None
-    container: str = "HDF5"
     drawn: Optional[Subject] = field(default=None, repr=False, compare=False)
 
     def to_dict(self) -> Dict[str, Any]:
@@ -250,7 +160,7 @@ class Inspection(Facts, _Drawable):
 
 
 @dataclass(frozen=True)
-class Conversion(Facts, _Drawable):
+class Conversion(ConversionFacts, _Drawable):
     """What a conversion did: `Facts`, and these.
 
     Parameters
@@ -270,14 +180,6 @@ class Conversion(Facts, _Drawable):
         Of an archive of Keras 3: what changed its form, and what is needed to load it.
     """
 
-    target: str
-    layers: int
-    arrays: int
-    renamed: Tuple[Tuple[str, str], ...]
-    dropped: Tuple[str, ...]
-    verified: bool
-    reset: Tuple[NonFinite, ...] = ()
-    keras3: "Optional[Outlook]" = None
     drawn: Optional[Subject] = field(default=None, repr=False, compare=False)
 
     def to_dict(self) -> Dict[str, Any]:
