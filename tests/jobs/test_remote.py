@@ -241,7 +241,7 @@ def test_patterns_and_lists_of_urls(tmp_path, bucket):
     for name in ("runs/a/m.h5", "runs/b/m.h5", "runs/b/n.h5"):
         bucket.put(name, trees.single(tmp_path / "x.h5"))
     code = (
-        "from unparallel import sources\n"
+        "from unparallel.jobs import sources\n"
         "def show(*names, listed=()):\n"
         "    found = sources.find(names, listed, 's3://t')\n"
         "    print(*['%s>%s' % (item.source, place) for item, place in zip(found, sources.targets(found, 's3://t'))])\n"
