@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from .comparison import Comparison, compare
     from .conversion import convert, inspect
     from .errors import AlreadySingleError, NotParallelError, UnparallelError, UnparallelWarning
-    from .jobs.outcome import Outcome, Outcomes
+    from .jobs.outcome import Outcome
+    from .jobs.report import Outcomes
     from .jobs.run import convert_many, inspect_many
     from .live.batches import full_batches
     from .live.checkpoint import TemplateCheckpoint, load_template, save_template
@@ -28,7 +29,7 @@ _HOMES = {
     "Inspection": "results",
     "NotParallelError": "errors",
     "Outcome": "jobs.outcome",
-    "Outcomes": "jobs.outcome",
+    "Outcomes": "jobs.report",
     "TemplateCheckpoint": "live.checkpoint",
     "UnparallelError": "errors",
     "UnparallelWarning": "errors",

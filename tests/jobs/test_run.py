@@ -16,7 +16,8 @@ from unparallel import atomic, hdf5
 from unparallel.cli import main
 from unparallel.errors import FileError
 from unparallel.jobs import run, sources
-from unparallel.jobs.outcome import Outcome, Report
+from unparallel.jobs.outcome import Outcome
+from unparallel.jobs.report import Report
 from unparallel.jobs.run import convert_many
 from unparallel.options import ConvertOptions
 

@@ -9,7 +9,8 @@ import pytest
 
 import unparallel
 from unparallel.cli import main
-from unparallel.jobs.outcome import Outcome, Outcomes, Report
+from unparallel.jobs.outcome import Outcome
+from unparallel.jobs.report import Outcomes, Report
 
 from .. import trees
 

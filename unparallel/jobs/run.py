@@ -41,7 +41,8 @@ from ..options import ConvertOptions, StrPath, absolute_path, path_text, takes_o
 from ..results import Conversion, Inspection
 from . import remote, sources, worker
 from .job import TIMEOUT, Decision, Facts, Job, decide
-from .outcome import BATCH, CONVERTED, FAILED, REFUSED, SINGLE, SKIPPED, SURVEY, Outcome, Report
+from .outcome import CONVERTED, FAILED, REFUSED, SINGLE, SKIPPED, Outcome
+from .report import BATCH, SURVEY, Report
 from .sources import SourceFile
 
 # How the names of targets end; "" keeps the source's own.

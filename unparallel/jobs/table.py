@@ -1,53 +1,15 @@
-"""What is said of outcomes, line by line: one of each, a table, and what needs a person, grouped by the reason."""
+"""What is said of outcomes, line by line: a table, and what needs a person, grouped by the reason."""
 
 from __future__ import annotations
 
-import os
 import re
-from typing import TYPE_CHECKING, Iterable, Sequence
+from typing import Iterable, Sequence
 
-from ..text import count_text, shown, size_text, written_by
-
-if TYPE_CHECKING:
-    from .outcome import Outcome
+from ..text import shown, size_text
+from .outcome import CONVERTED, PARALLEL, SKIPPED, Outcome, count, short_path
 
 # So many files with one reason share a line, and so many of them are listed.
 SHARING, LISTED = 3, 10
-
-
-def outcome_line(outcome: Outcome) -> str:
-    """One line on what became of a source, or what it is."""
-    text = f"{outcome.status:<9} {short_path(outcome.source)}"
-    if outcome.status == "converted":
-        sizes = f"{size_text(outcome.bytes_before)} -> {size_text(outcome.bytes_after)}"
-        return shown(f"{text} -> {short_path(outcome.target)} ({sizes}, {outcome.seconds:.2f} s)")
-    if outcome.status == "parallel":
-        return shown(f"{text}: {model_text(outcome)}")
-    return shown(f"{text}: {outcome.reason}")
-
-
-def model_text(outcome: Outcome) -> str:
-    """The facts of a model in a few words."""
-    parts = [written_by(outcome.keras_version or None)]
-    if outcome.replicas:
-        of = f"template {outcome.template!r}, " if outcome.template else ""
-        parts.append(of + count_text(outcome.replicas, "replica"))
-    if outcome.parameters:
-        parts.append(count_text(outcome.parameters, "parameter"))
-    if outcome.optimizer:
-        parts.append(outcome.optimizer)
-    if outcome.non_finite:
-        parts.append(f"NaN or Inf in {count_text(outcome.non_finite, 'array')}")
-    return ", ".join(parts)
-
-
-def short_path(path: str) -> str:
-    """A path below the current folder as the user would type it."""
-    try:
-        here = os.path.join(os.getcwd(), "")
-    except FileNotFoundError:
-        return path
-    return path[len(here) :] if path.startswith(here) and "://" not in path else path
 
 
 def summary_lines(outcomes: Sequence[Outcome]) -> list[str]:
@@ -58,8 +20,6 @@ def summary_lines(outcomes: Sequence[Outcome]) -> list[str]:
 
 def _table(outcomes: Sequence[Outcome]) -> list[str]:
     """What happened, one line a status."""
-    from .outcome import CONVERTED, PARALLEL, SKIPPED, count
-
     counts = count(outcomes)
     survey = PARALLEL in counts
     row = "{:<10} {:>7} {:>11} {:>11}".format
