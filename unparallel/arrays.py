@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 STORED_BLOCK = 2**18
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Array:
     """What is known of a dataset without reading it.
 

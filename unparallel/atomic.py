@@ -391,9 +391,12 @@ def _remove(path: str) -> None:
 @functools.lru_cache(maxsize=1)
 def _machine() -> str:
     """Eight digits for this machine and, in it, this container's space of process numbers."""
-    import socket
+    if hasattr(os, "uname"):
+        facts = [os.uname().nodename]  # what `socket` would ask for, which takes longer to import than to ask
+    else:
+        import socket
 
-    facts = [socket.gethostname()]
+        facts = [socket.gethostname()]
     with contextlib.suppress(OSError), open("/etc/machine-id", encoding="ascii") as handle:
         facts.append(handle.read())
     with contextlib.suppress(OSError):

@@ -4,7 +4,6 @@ This is the one place that strings the steps together; the command line and the 
 """
 
 import os
-import shlex
 import warnings
 from dataclasses import replace
 from typing import Any, Optional, Sequence
@@ -201,6 +200,8 @@ def _offer_architecture(error: UnparallelError, form: Format, opened: Opened, op
     path = opened.source.path
     name = fitting_beside(path, lambda found: form.plan(opened.model, replace(options, architecture=found)))
     if name:
+        import shlex
+
         beside = os.path.join(os.path.dirname(path), name)
         error.hint = f"{name} beside it fits: --architecture {shlex.quote(beside)}; otherwise {error.hint}"
 

@@ -8,7 +8,7 @@ Models inside are cleaned first, so that wrappers at any depth, and wrappers of 
 
 import re
 from dataclasses import dataclass, replace
-from typing import Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from . import keras_config
 from .errors import ConfigError, WeightsError
@@ -21,8 +21,7 @@ Path = Tuple[str, ...]
 Finder = Callable[[Topology, Path], SearchResult]
 
 
-@dataclass(frozen=True)
-class LocatedMatch:
+class LocatedMatch(NamedTuple):
     """A wrapper and where it stood: the names of the models around it, from the outside in."""
 
     path: Path
@@ -31,7 +30,7 @@ class LocatedMatch:
     wrapper: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class CleanModel:
     """A topology without its wrappers.
 

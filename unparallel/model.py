@@ -18,7 +18,7 @@ Json = Any
 #: Name of the group of weights that are the model's own and no layer's.
 OWN_WEIGHTS = "top_level_model_weights"
 
-_LAYER = re.compile(r"layer-([0-9]{1,6})")
+_LAYER = r"layer-([0-9]{1,6})"
 # What hangs on a layer in a SavedModel without being a part of it, and the state of an RNN between two batches.
 _BESIDE = frozenset(["keras_api", "variables", "trainable_variables", "regularization_losses", "states", "optimizer"])
 
@@ -72,7 +72,7 @@ class Arguments:
     kwargs: Mapping[str, object] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Call:
     """One application of a layer: one entry of its `inbound_nodes`.
 
@@ -98,7 +98,7 @@ class Call:
         return self.arguments or Arguments((tensors[0] if len(tensors) == 1 else tensors,))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Layer:
     """A layer with its calls; `submodel` is set where the layer is itself a model.
 
@@ -116,7 +116,7 @@ class Layer:
     first_call: int = 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Topology:
     """A model's config without its weights.
 
@@ -246,7 +246,7 @@ class Tracked(NamedTuple):
         return next((number for local, number in self.children if local == name), None)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class TrackedModel:
     """All objects of a checkpoint; number 0 is the root.
 
@@ -279,7 +279,7 @@ class TrackedModel:
         """A model's layers in order; none where it is no model, or its layers are not numbered through."""
         found: dict[int, int] = {}
         for name, child in self.nodes[number].children:
-            match = _LAYER.fullmatch(name)
+            match = re.fullmatch(_LAYER, name)
             if match:
                 found[int(match.group(1))] = child
         return [found[i] for i in range(len(found))] if set(found) == set(range(len(found))) else []
@@ -319,7 +319,7 @@ class TrackedModel:
         return found
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Session:
     """The variables that a Saver saved.
 
@@ -341,7 +341,7 @@ class Session:
     known_orders: tuple[tuple[str, ...], ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class ModelFile:
     """A Keras HDF5 file as it is, or as it is to be.
 

@@ -39,11 +39,10 @@ from .options import ConvertOptions
 from .slices import Context, code_of
 from .weights.assignment import is_weightless, split
 from .weights.names import ASSUMPTION, BLIND_SPOTS, split_by_names
-from .weights.session import assign_session
-from .weights.tracked import Assigned, assign
 
 if TYPE_CHECKING:
     from .keras3.values import Outlook
+    from .weights.tracked import Assigned
 
 ARCHITECTURE = "--architecture FILE (to_json() of the template or of the parallel model) settles it"
 # What tf.keras of TensorFlow 1.15 and 2.0 calls itself; a file without any version passes for one of Keras 1.
@@ -52,7 +51,7 @@ STATE_LEFT = "the optimizer's arrays do not come along: the settings that belong
 NAMED_BY_OUTPUT = ("loss", "metrics", "weighted_metrics", "loss_weights", "sample_weight_mode")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Plan:
     """What is to be written, and what was found on the way.
 
@@ -536,7 +535,7 @@ def _from_tracked(
 
 def _fitting(
     tracked: TrackedModel, numbers: Sequence[int], topology: Topology
-) -> Tuple[Optional[Assigned], Optional[WeightsError]]:
+) -> "Tuple[Optional[Assigned], Optional[WeightsError]]":
     """What one of the objects gives the topology's layers, or why none fits.
 
     Raises
@@ -544,6 +543,8 @@ def _fitting(
     AmbiguousWeightsError
         Two of them fit.
     """
+    from .weights.tracked import assign  # for checkpoints alone
+
     found: List[Assigned] = []
     trouble: Optional[WeightsError] = None
     for number in numbers:
@@ -580,10 +581,12 @@ def _from_session(before: ModelFile, session: Session, topology: Topology, clean
             "a wrapper inside a larger model: in a checkpoint of variables by name its parts cannot be told apart",
             "save it with model.save_weights(), or as .h5",
         )
+    from .weights.session import assign_session  # for checkpoints alone
+
     return _assigned(before, cleaned.topology, assign_session(session, cleaned.topology), ())
 
 
-def _assigned(before: ModelFile, template: Topology, found: Assigned, notes: Tuple[str, ...]) -> Plan:
+def _assigned(before: ModelFile, template: Topology, found: "Assigned", notes: Tuple[str, ...]) -> Plan:
     """The plan for weights that are the template's by now."""
     layers = saved_layers(template, before.keras_version)
     after = replace(

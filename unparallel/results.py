@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 
-from . import cards, keras_config, lines
+from . import keras_config, lines
 from ._version import __version__
 from .errors import AlreadySingleError, UnparallelError
 from .facts import ConversionFacts, InspectionFacts, LayerFacts, WrapperFacts
@@ -16,6 +16,7 @@ from .text import count_text, shown, size_text, written_by
 from .weights.health import HealthCheck
 
 if TYPE_CHECKING:
+    from . import cards
     from .keras3.values import Outlook
 
 # Of what `to_dict()` gives and `--json` prints: see schema.json.
@@ -116,6 +117,8 @@ class Inspection(InspectionFacts, _Drawable):
         return "\n".join(map(shown, lines.inspection_lines(self)))
 
     def _repr_html_(self) -> str:
+        from . import cards
+
         return cards.card_html(_inspection_card(self))
 
     @classmethod
@@ -190,6 +193,8 @@ class Conversion(ConversionFacts, _Drawable):
         return "\n".join(map(shown, lines.conversion_lines(self)))
 
     def _repr_html_(self) -> str:
+        from . import cards
+
         return cards.card_html(_conversion_card(self))
 
     @classmethod
@@ -301,7 +306,9 @@ def _wrapper_text(wrappers: Tuple[WrapperFacts, ...]) -> str:
     )
 
 
-def _inspection_card(seen: Inspection) -> cards.Card:
+def _inspection_card(seen: Inspection) -> "cards.Card":
+    from . import cards  # for notebooks alone
+
     kinds = {"parallel": "good", "single": "dim"}
     facts: List[Tuple[str, str]] = [
         ("model" if seen.verdict != "parallel" else "template", seen.template),
@@ -319,7 +326,9 @@ def _inspection_card(seen: Inspection) -> cards.Card:
     return cards.Card(seen.verdict, kind, seen.source, facts, seen.warnings, layers, seen._svg())
 
 
-def _conversion_card(done: Conversion) -> cards.Card:
+def _conversion_card(done: Conversion) -> "cards.Card":
+    from . import cards
+
     facts: List[Tuple[str, str]] = [
         ("template", done.template),
         ("wrapper", _wrapper_text(done.wrappers)),

@@ -21,7 +21,7 @@ from .trial import trial
 from .values import Archive, Context, Model, Outlook
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Keras3Plan(Plan):
     """A plan with the archive that is to be written."""
 

@@ -23,7 +23,7 @@ class Step(NamedTuple):
     arguments: tuple[object, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Array:
     """An array of the archive.
 
@@ -104,7 +104,7 @@ class Call(NamedTuple):
     as_list: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Layer:
     """A layer of the new model; `old_class` is what it stands for, which tells how masks went through it then."""
 
@@ -120,7 +120,7 @@ class Layer:
     custom: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Model:
     """A new model: its layers, and, unless it is a Sequential, its inputs and outputs."""
 
@@ -136,7 +136,7 @@ class Model:
         return {layer.name: layer for layer in self.layers}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Archive:
     """What is to be written.
 

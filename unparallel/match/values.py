@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Tuple
+from typing import NamedTuple, Tuple
 
 from ..graph import CallKey
 from ..model import TensorKey
@@ -11,8 +10,7 @@ from ..model import TensorKey
 Tensors = Tuple[TensorKey, ...]
 
 
-@dataclass(frozen=True)
-class Slice:
+class Slice(NamedTuple):
     """One part of a tensor's batch.
 
     Parameters
@@ -36,8 +34,7 @@ class Slice:
     rows: str
 
 
-@dataclass(frozen=True)
-class Merge:
+class Merge(NamedTuple):
     """A call that joins the replicas' results: `kind` is "concatenate" or "mean"."""
 
     call: CallKey
@@ -45,8 +42,7 @@ class Merge:
     parts: Tensors
 
 
-@dataclass(frozen=True)
-class Match:
+class Match(NamedTuple):
     """A data-parallel wrapper, proven.
 
     Parameters
@@ -70,8 +66,7 @@ class Match:
         return tuple(dict.fromkeys(piece.source for piece in self.slices))
 
 
-@dataclass(frozen=True)
-class NearMiss:
+class NearMiss(NamedTuple):
     """Something that looks parallel and is not: the first condition that failed, in the user's words.
 
     `progress` orders near misses: how far the proof came.
@@ -82,8 +77,7 @@ class NearMiss:
     trust: bool = False
 
 
-@dataclass(frozen=True)
-class SearchResult:
+class SearchResult(NamedTuple):
     """What one model's graph holds: wrappers, and what came near."""
 
     matches: tuple[Match, ...] = ()

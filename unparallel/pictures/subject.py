@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ..model import Topology
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Subject:
     """What a picture is drawn from; it holds configs only, never weights.
 

@@ -43,7 +43,7 @@ class Cell:
         self.value = value
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Function:
     """A function made while stepping, or the one that a file holds."""
 

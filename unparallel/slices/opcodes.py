@@ -1,7 +1,6 @@
 """The instructions of each Python version, as tables."""
 
-from dataclasses import dataclass
-from typing import Dict, FrozenSet, List, Tuple
+from typing import Dict, FrozenSet, List, NamedTuple, Tuple
 
 from .marshal import LAYOUTS
 
@@ -188,8 +187,7 @@ NUMBERED_SYMBOLS = ("+", "&", "//", "<<", "@", "*", "%", "|", "**", ">>", "-", "
 COMPARISONS = ("<", "<=", "==", "!=", ">", ">=", "in", "not in", "is", "is not", "exception match")
 
 
-@dataclass(frozen=True)
-class PythonVersion:
+class PythonVersion(NamedTuple):
     """The instructions of one Python version.
 
     Attributes

@@ -20,8 +20,22 @@ class Undecided(Exception):
     """What a value is cannot be told; the message says what stood in the way."""
 
 
-@dataclass(frozen=True)
-class Size:
+class Comparable:
+    """What a frozen dataclass can do, once for all values: to generate it for each takes a tenth of a start."""
+
+    def __eq__(self, other: object) -> bool:
+        return self.__dict__ == other.__dict__ if other.__class__ is self.__class__ else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((self.__class__, *self.__dict__.values()))
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name}={value!r}" for name, value in self.__dict__.items())
+        return f"{type(self).__name__}({values})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Size(Comparable):
     """A whole number for each number of rows, n = 0, 1, 2, ...
 
     Use `constant`, `batch` and arithmetic; the fields are kept in lowest terms.
@@ -208,16 +222,16 @@ def _sum(terms: List[Tuple[int, str]]) -> str:
 # --------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Ratio:
+@dataclass(frozen=True, eq=False, repr=False)
+class Ratio(Comparable):
     """A size divided by a whole number, before anything makes it whole again."""
 
     size: Size
     divisor: int
 
 
-@dataclass(frozen=True)
-class Dim:
+@dataclass(frozen=True, eq=False, repr=False)
+class Dim(Comparable):
     """scale * (length of one axis of a tensor) + shift, the axis being other than the batch."""
 
     source: TensorKey
@@ -226,8 +240,8 @@ class Dim:
     shift: int = 0
 
 
-@dataclass(frozen=True)
-class Tail:
+@dataclass(frozen=True, eq=False, repr=False)
+class Tail(Comparable):
     """`Dim` for all of a tensor's axes from one on: the end of a vector of unknown length."""
 
     source: TensorKey
@@ -240,24 +254,24 @@ class Tail:
         return plain(Dim(self.source, self.axis + position, self.scale, self.shift))
 
 
-@dataclass(frozen=True)
-class Rank:
+@dataclass(frozen=True, eq=False, repr=False)
+class Rank(Comparable):
     """A tensor's number of axes plus a whole number."""
 
     source: TensorKey
     shift: int = 0
 
 
-@dataclass(frozen=True)
-class Vector:
+@dataclass(frozen=True, eq=False, repr=False)
+class Vector(Comparable):
     """A tensor of whole numbers with one axis: items, then perhaps a tail."""
 
     items: Tuple[object, ...]
     tail: Optional[Tail] = None
 
 
-@dataclass(frozen=True)
-class Range:
+@dataclass(frozen=True, eq=False, repr=False)
+class Range(Comparable):
     """The numbers from start up to, but without, stop."""
 
     start: Size

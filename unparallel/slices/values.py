@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import List, Optional, Sequence, Tuple, Union
 
 from ..model import TensorKey
-from .sizes import Dim, Range, Rank, Ratio, Size, Tail, Undecided, Vector, is_number
+from .sizes import Comparable, Dim, Range, Rank, Ratio, Size, Tail, Undecided, Vector, is_number
 
 MAX_ITEMS = 4096
 MAX_PARTS = 128
@@ -41,15 +41,15 @@ class Rows:
     shape: Optional[Shape] = field(default=None, compare=False, repr=False)
 
 
-@dataclass(frozen=True)
-class Joined:
+@dataclass(frozen=True, eq=False, repr=False)
+class Joined(Comparable):
     """The parts one after the other along the first axis."""
 
     parts: Tuple[object, ...]
 
 
-@dataclass(frozen=True)
-class Mean:
+@dataclass(frozen=True, eq=False, repr=False)
+class Mean(Comparable):
     """The mean of the parts, item by item.
 
     Attributes
@@ -66,27 +66,27 @@ class Mean:
     reduces: bool = False
 
 
-@dataclass(frozen=True)
-class Sum:
+@dataclass(frozen=True, eq=False, repr=False)
+class Sum(Comparable):
     """The sum of tensors, item by item."""
 
     parts: Tuple[object, ...]
 
 
-@dataclass(frozen=True)
-class Stack:
+@dataclass(frozen=True, eq=False, repr=False)
+class Stack(Comparable):
     """Tensors stacked along a new first axis."""
 
     parts: Tuple[object, ...]
 
 
-@dataclass(frozen=True)
-class Scalar:
+@dataclass(frozen=True, eq=False, repr=False)
+class Scalar(Comparable):
     """A tensor without axes, its value unknown."""
 
 
-@dataclass(frozen=True)
-class Unknown:
+@dataclass(frozen=True, eq=False, repr=False)
+class Unknown(Comparable):
     """A value that cannot be told, and why.
 
     Attributes
@@ -116,28 +116,28 @@ PLAIN = (Tensor, Rows, Scalar)
 # --------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Name:
+@dataclass(frozen=True, eq=False, repr=False)
+class Name(Comparable):
     """A module or what it holds, by its dotted path."""
 
     path: Tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Method:
+@dataclass(frozen=True, eq=False, repr=False)
+class Method(Comparable):
     """A method of a value."""
 
     owner: object
     name: str
 
 
-@dataclass(frozen=True)
-class Scope:
+@dataclass(frozen=True, eq=False, repr=False)
+class Scope(Comparable):
     """A context manager that changes nothing but the names or places of operations."""
 
 
-@dataclass(frozen=True)
-class OpenTuple:
+@dataclass(frozen=True, eq=False, repr=False)
+class OpenTuple(Comparable):
     """A tuple or list whose end is the lengths of a tensor's axes, their number being unknown."""
 
     items: Tuple[object, ...]

@@ -10,12 +10,11 @@ import re
 from typing import NamedTuple
 
 from ..errors import FileError, UnparallelError
-from . import table
 
 SAVED_MODEL = "saved_model.pb"
 VARIABLES = os.path.join("variables", "variables")
 HDF5 = b"\x89HDF\r\n\x1a\n"
-_SHARD = re.compile(r"(.+)\.data-[0-9]{5}-of-[0-9]{5}")
+_SHARD = r"(.+)\.data-[0-9]{5}-of-[0-9]{5}"
 
 
 class Found(NamedTuple):
@@ -65,7 +64,7 @@ def find(path: str) -> Found | None:
         return _folder(os.path.dirname(path) or os.curdir, path)
     if os.path.isfile(path + ".index"):
         return Found(path, "", path)
-    shard = _SHARD.fullmatch(path)
+    shard = re.fullmatch(_SHARD, path)
     for prefix in (shard.group(1) if shard else "", *_without(path, (".index", ".meta"))):
         if prefix and os.path.isfile(prefix + ".index"):
             return Found(path, "", prefix)
@@ -115,17 +114,21 @@ def is_saved_model(folder: str) -> bool:
     return any(os.path.isfile(os.path.join(folder, name)) for name in inside)
 
 
+def _is_table(path: str) -> bool:
+    from . import table  # what reads checkpoints: no HDF5 file waits for it
+
+    return table.is_table(path)
+
+
 def prefixes(folder: str) -> list[str]:
     """The checkpoints directly in a folder, by their prefixes."""
     names = sorted(name[: -len(".index")] for name in os.listdir(folder) if name.endswith(".index"))
-    return [
-        os.path.join(folder, name) for name in names if name and table.is_table(os.path.join(folder, name + ".index"))
-    ]
+    return [os.path.join(folder, name) for name in names if name and _is_table(os.path.join(folder, name + ".index"))]
 
 
 def is_part(name: str) -> bool:
     """Whether a file's name is that of a part of a checkpoint that its index stands for."""
-    return _SHARD.fullmatch(name) is not None or name.endswith((".index", ".meta"))
+    return re.fullmatch(_SHARD, name) is not None or name.endswith((".index", ".meta"))
 
 
 def _refuse_part(path: str) -> None:
@@ -137,14 +140,14 @@ def _refuse_part(path: str) -> None:
         inside = prefixes(folder or os.curdir)
         hint = f"name the checkpoint itself: {inside[-1]}" if inside else "name the checkpoint itself"
         raise FileError("a list of checkpoints, whose paths are not followed", hint)
-    if table.is_table(path):
+    if _is_table(path):
         if base.endswith(".index"):
             return
         raise FileError(
             "a checkpoint in the format of before 2017 (V1), which is not read",
             "in TensorFlow 1: restore it, and tf.train.Saver(write_version=tf.train.SaverDef.V2).save(...)",
         )
-    if _SHARD.fullmatch(base):
+    if re.fullmatch(_SHARD, base):
         raise FileError("a part of a checkpoint without its .index", "put the .index file beside it")
     if base.endswith(".meta"):
         raise FileError("the graph of a checkpoint without its .index and .data", "put those files beside it")

@@ -33,7 +33,7 @@ _WRAPPED: dict[str, tuple[tuple[str, str], ...]] = {
 DEEPEST = 50
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Assigned:
     """The weights of a model by path of layers.
 
