@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import math
 from dataclasses import dataclass, field, replace
-from typing import Any, Iterator, NamedTuple
+from typing import TYPE_CHECKING, Any, Iterator, NamedTuple, Sequence
 
 import numpy as np
 
@@ -19,10 +19,13 @@ from .cards import escape_all
 from .errors import AlreadySingleError, UnparallelError
 from .formats import Opened, format_of, open_model
 from .keras_config import parse
-from .model import Json, Layer, LayerWeights, ModelFile, Topology
+from .model import Json, Layer, LayerWeights, ModelFile, TensorKey, Topology
 from .options import Architecture, ConvertOptions, StrPath, path_text
 from .results import as_json, document
 from .text import shown, written_by
+
+if TYPE_CHECKING:
+    from .arrays import Numbers
 
 # No more single differences are kept: two models that have nothing in common say so in fewer.
 MOST = 500
@@ -401,7 +404,7 @@ class _Comparing:
 # -- values
 
 
-def _ends(keys: Any, names: dict[str, str]) -> list[list[Any]]:
+def _ends(keys: Sequence[TensorKey], names: dict[str, str]) -> list[list[str | int]]:
     return [[names.get(key.layer, key.layer), key.call, key.tensor] for key in keys]
 
 
@@ -506,7 +509,7 @@ class _Distance:
     different: int = 0
     largest: float = 0.0
 
-    def see(self, a: Any, b: Any) -> None:
+    def see(self, a: Numbers, b: Numbers) -> None:
         """Take in two pieces of one length."""
         self.elements += len(a)
         if a.dtype == b.dtype and a.tobytes() == b.tobytes():

@@ -7,7 +7,7 @@ from . import keras_config, lines
 from ._version import __version__
 from .errors import AlreadySingleError, UnparallelError
 from .facts import ConversionFacts, InspectionFacts, LayerFacts, WrapperFacts
-from .model import ModelFile, element_count
+from .model import Json, ModelFile, element_count
 from .opens_in import opens_in
 from .options import ConvertOptions
 from .pictures import Subject, draw
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 FORMAT = 1
 
 
-def as_json(value: Any) -> Any:
+def as_json(value: Any) -> Json:
     """A value of dataclasses, named tuples, tuples and plain values as JSON has it; `drawn` is left out."""
     if hasattr(value, "_asdict"):
         value = value._asdict()

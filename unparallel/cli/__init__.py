@@ -6,7 +6,7 @@ import gc
 import os
 import sys
 from dataclasses import Field, fields
-from typing import Any, Callable, Iterator, List, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterator, List, Optional, Sequence, Union
 
 from ..errors import UnparallelError
 from ..options import ConvertOptions, path_text
@@ -14,6 +14,10 @@ from . import many
 from .report import json_text, versions_line
 from .signals import Signals, Stopped
 from .text import cannot_print, complain, open_streams, say, tell, tell_error, tell_rest, warn
+
+if TYPE_CHECKING:
+    from ..comparison import Comparison
+    from ..results import Conversion, Inspection
 
 MOST_MEMORY = 2 * 2**30
 EPILOG = """\
@@ -192,7 +196,7 @@ def _diff(options: argparse.Namespace) -> int:
     return 0 if heard and found.equal else 1
 
 
-def _show(result: Any, options: argparse.Namespace) -> bool:
+def _show(result: "Union[Conversion, Inspection, Comparison]", options: argparse.Namespace) -> bool:
     """Print a result as lines or JSON, and its warnings; whether it got there."""
     heard = True
     if options.json:
@@ -204,7 +208,7 @@ def _show(result: Any, options: argparse.Namespace) -> bool:
 
 
 @contextlib.contextmanager
-def _picture(options: argparse.Namespace) -> Iterator[Callable[[Any], None]]:
+def _picture(options: argparse.Namespace) -> "Iterator[Callable[[Union[Conversion, Inspection]], None]]":
     """A function that draws a result into the file of --picture; that it cannot be is said before any work."""
     if options.picture is None:
         yield lambda _: None
@@ -216,7 +220,7 @@ def _picture(options: argparse.Namespace) -> Iterator[Callable[[Any], None]]:
 
     with AtomicFile(options.picture, options.overwrite, options.source) as out:
 
-        def draw(result: Any) -> None:
+        def draw(result: "Union[Conversion, Inspection]") -> None:
             text = result.picture(kind)
             with out.open("w", encoding="utf-8", newline="\n") as handle:
                 handle.write(text)

@@ -5,7 +5,7 @@ import contextlib
 import os
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Sequence
 
 from ..errors import UnparallelError
 from ..options import ConvertOptions
@@ -14,6 +14,7 @@ from .text import complain, say, tell, tell_error
 # `unparallel --help` and a file by itself need not wait for what only many files need
 if TYPE_CHECKING:
     from ..jobs.outcome import Outcome
+    from ..jobs.run import Batch
 from .signals import Signals, Stopped
 
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
@@ -130,7 +131,7 @@ def _bytes(text: str) -> int:
     return int(size)
 
 
-def _prepared(options: argparse.Namespace, stack: contextlib.ExitStack) -> Any:
+def _prepared(options: argparse.Namespace, stack: contextlib.ExitStack) -> "Batch":
     """The batch that the options describe; what it needs is closed with the stack."""
     from ..jobs import run, sources
     from ..jobs.job import TIMEOUT
@@ -163,7 +164,7 @@ def _is_exact(options: argparse.Namespace) -> bool:
 
 
 @contextlib.contextmanager
-def _progress(options: argparse.Namespace, total: int) -> Iterator[Any]:
+def _progress(options: argparse.Namespace, total: int) -> "Iterator[Callable[[Outcome], None]]":
     """A function that shows an outcome: in a bar on a terminal, else as a line; not at all with -q or --json."""
     bar = None if options.quiet or options.json else _bar(total)
     if bar is None:
@@ -199,7 +200,7 @@ def _bar(total: int) -> Optional[Any]:
     return tqdm.tqdm(total=total, unit="file", dynamic_ncols=True, file=sys.stderr)
 
 
-def _print_end(options: argparse.Namespace, batch: Any, outcomes: "Sequence[Outcome]") -> None:
+def _print_end(options: argparse.Namespace, batch: "Batch", outcomes: "Sequence[Outcome]") -> None:
     import json
 
     from ..jobs.table import attention_lines, summary_lines

@@ -2,12 +2,11 @@
 
 import sys
 from importlib import import_module
-from typing import Any
 
 from .. import __version__
 
 
-def json_text(value: Any) -> str:
+def json_text(value: object) -> str:
     """JSON values as text."""
     import json
 

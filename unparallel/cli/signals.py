@@ -3,7 +3,7 @@
 import signal
 import sys
 import threading
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any, Dict, Optional, Type
 
 NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
@@ -59,13 +59,13 @@ class Signals:
         if self._hook is not None:
             sys.unraisablehook = self._hook
 
-    def _stop(self, number: int, _: Any) -> None:
+    def _stop(self, number: int, _: Optional[FrameType]) -> None:
         self._caught = number
         for each in self._before:
             signal.signal(each, signal.SIG_IGN)
         raise Stopped(number)
 
-    def _unraisable(self, lost: Any) -> None:
+    def _unraisable(self, lost: "sys.UnraisableHookArgs") -> None:
         """What was raised in a finalizer, where Python reports it and goes on: it is raised again at the end."""
         if not isinstance(lost.exc_value, Stopped):
             self._hook(lost)

@@ -7,7 +7,7 @@ functions return.
 import contextlib
 import os
 import sys
-from typing import Any, Iterable
+from typing import Iterable, TextIO
 
 from ..errors import UnparallelError
 from ..text import printable
@@ -64,7 +64,7 @@ def warn(warnings: Iterable[str]) -> None:
         tell_error(f"warning: {warning}")
 
 
-def _silence(stream: Any) -> None:
+def _silence(stream: TextIO) -> None:
     """Send what a stream holds, and will get, nowhere: Python would try again at its end, and complain."""
     with contextlib.suppress(OSError, ValueError):  # a stream without a descriptor
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -18,7 +18,7 @@ import tempfile
 import time
 from dataclasses import replace
 from importlib import import_module
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Generator, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
 
 import networkx
 
@@ -63,7 +63,7 @@ def convert_many(
     to: str = "h5",
     copy_singles: bool = False,
     **options: Any,
-) -> Iterator[Outcome]:
+) -> Generator[Outcome, None, None]:
     """Convert many files, each on its own; one that cannot be converted stops nothing.
 
     Parameters
@@ -133,7 +133,7 @@ def inspect_many(
     memory: Optional[int] = None,
     report: Optional[StrPath] = None,
     **options: Any,
-) -> Iterator[Outcome]:
+) -> Generator[Outcome, None, None]:
     """Say what many files are, each on its own and in a process of its own; nothing is written but the report.
 
     Parameters
@@ -241,7 +241,7 @@ class Batch:
         """How many outcomes there will be."""
         return len(self.jobs) + len(self.problems)
 
-    def run(self) -> Iterator[Outcome]:
+    def run(self) -> Generator[Outcome, None, None]:
         """Do the jobs; yield each outcome when it is known."""
         self.report.begin([item.source for item in self.problems] + [job.source for job in self.jobs])
         if self.root:

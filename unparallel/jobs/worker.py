@@ -157,7 +157,7 @@ class Worker:
             return False
         return self.calls < CALLS_PER_WORKER and self._process.poll() is None
 
-    def call(self, task: Any, timeout: Optional[float], memory: Optional[int], run: str) -> Any:
+    def call(self, task: object, timeout: Optional[float], memory: Optional[int], run: str) -> Any:
         """Hand over a task and wait for its result."""
         self.calls += 1
         self.run = run
@@ -178,7 +178,7 @@ class Worker:
         with contextlib.suppress(OSError):
             self._process.kill()
 
-    def _exchange(self, message: Any, timeout: Optional[float], memory: Optional[int]) -> Any:
+    def _exchange(self, message: object, timeout: Optional[float], memory: Optional[int]) -> Any:
         data = pickle.dumps(message)
         with self._guarded(timeout, memory):
             try:
@@ -318,7 +318,7 @@ def serve(parent: int, module: str) -> None:
         limit.set(None)
 
 
-def _answer(function: Callable[[Any], Any], argument: Any) -> bytes:
+def _answer(function: Callable[[Given], object], argument: Given) -> bytes:
     """The pickled result, or the pickled exception."""
     try:
         return pickle.dumps((True, function(argument)))

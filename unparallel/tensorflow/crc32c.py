@@ -7,7 +7,10 @@ megabyte a second.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Callable
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 POLYNOMIAL = 0x82F63B78  # with its bits reversed
 MASK = 0xA282EAD8
@@ -25,7 +28,7 @@ def _table() -> list[int]:
 _TABLE = _table()
 
 
-def by_table(data: Any, crc: int = 0) -> int:
+def by_table(data: ReadableBuffer, crc: int = 0) -> int:
     """The checksum of bytes, going on from that of the bytes before."""
     table, crc = _TABLE, crc ^ 0xFFFFFFFF
     for byte in bytes(data):
@@ -33,16 +36,16 @@ def by_table(data: Any, crc: int = 0) -> int:
     return crc ^ 0xFFFFFFFF
 
 
-def fast() -> Callable[[Any, int], int] | None:
+def fast() -> Callable[[ReadableBuffer, int], int] | None:
     """The package's function; None where it is not installed."""
     try:
-        found: Callable[[Any, int], int] = import_module("crc32c").crc32c
+        found: Callable[[ReadableBuffer, int], int] = import_module("crc32c").crc32c
     except (ImportError, AttributeError):
         return None
     return found
 
 
-def checksum(data: Any) -> int:
+def checksum(data: ReadableBuffer) -> int:
     """The checksum of something small."""
     return (fast() or by_table)(data, 0)
 

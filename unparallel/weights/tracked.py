@@ -10,11 +10,11 @@ else which variables the optimizer has slots for.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Iterator, List, Sequence, Tuple
+from typing import Iterator, List, Sequence, Tuple
 
 from .. import keras_config
 from ..errors import ConfigError, WeightsError
-from ..model import Layer, LayerWeights, Topology, TrackedModel
+from ..model import Json, Layer, LayerWeights, Topology, TrackedModel
 from .expected import expected_weights
 from .nodes import shape_misfit
 
@@ -136,7 +136,7 @@ class _Walk:
             lists = self._own(number, layer, label)
         return ([], lists[0] + lists[1]) if _is_frozen(layer) else lists
 
-    def _wrapped(self, number: int, layer: Layer, label: str) -> Iterator[tuple[int, Any]]:
+    def _wrapped(self, number: int, layer: Layer, label: str) -> Iterator[tuple[int, Json]]:
         """(object, `{"class_name", "config"}`) of each layer that a wrapper wraps."""
         config = layer.config if isinstance(layer.config, dict) else {}
         for key, name in _WRAPPED.get(layer.class_name, ()):
@@ -154,7 +154,7 @@ class _Walk:
                     raise WeightsError(f"layer {label!r} has no {name}/{i} in the checkpoint", _OTHER_MODEL)
                 yield inner, entry
 
-    def _inner(self, number: int, entry: Any, label: str, depth: int) -> Lists:
+    def _inner(self, number: int, entry: Json, label: str, depth: int) -> Lists:
         """Lists of a wrapped layer or model, which has no group of its own."""
         if not isinstance(entry, dict) or "class_name" not in entry:
             raise WeightsError(f"layer {label!r} wraps something that is no layer", _OTHER_MODEL)
