@@ -1,4 +1,4 @@
-"""The two fuzzers on some hundred inputs, and what they once found; `python -m fuzz.config` goes on for hours."""
+"""The fuzzers on some hundred inputs, and what they once found; `python -m fuzz.config` goes on for hours."""
 
 import copy
 import json
@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 
 import unparallel
-from fuzz import bytecode, checkpoints, config, container
+from fuzz import bytecode, checkpoints, config, container, keras3
 
 from .processes import ROOT
 
@@ -55,6 +55,14 @@ def test_changed_configs():
     assert sum(counts.values()) == INPUTS
     assert counts["refused"] > INPUTS // 10
     assert counts["converted"] > INPUTS // 50
+
+
+@pytest.mark.timeout(INPUTS + 120)
+def test_changed_configs_on_their_way_to_keras_3():
+    counts = keras3.run(5 * INPUTS, SEED, list(keras3.made_models()), math.inf)
+    print(dict(counts))
+    assert counts["refused"] > INPUTS
+    assert counts["planned"] > INPUTS
 
 
 def test_bytecode_does_what_is_proven_of_it():

@@ -223,7 +223,7 @@ class Conversion(ConversionFacts, _Drawable):
             non_finite=health.non_finite,
             warnings=plan.warnings + health.warnings,
             notes=plan.notes,
-            opens_in=opens_in(after) if plan.outlook is None else "Keras 3.4 and later, on any of its backends",
+            opens_in=opens_in(after) if plan.outlook is None else plan.outlook.opens_in,
             target=target,
             layers=len(after.weights),
             arrays=sum(len(group.weights) for group in after.weights),

@@ -284,13 +284,35 @@ def test_hostile_configs(tmp_path, kind):
     unparallel.inspect(old)
 
 
-def test_deep_wrappers(tmp_path):
+#: /layers/time_distributed, a group for each layer in it, vars and 0: paths of 64 names are the longest that are read.
+MOST_WRAPPERS = 60
+
+
+@pytest.mark.parametrize("depth", [MOST_WRAPPERS, MOST_WRAPPERS + 1, 140])
+def test_deep_wrappers(tmp_path, depth):
     inner = {"class_name": "Dense", "config": {"units": 3, "name": "d"}}
-    for i in range(60):
+    for i in range(depth):
         inner = {"class_name": "TimeDistributed", "config": {"layer": inner, "name": f"t{i}"}}
-    layers = [source(), dict(layer("TimeDistributed"), config=inner["config"], name="t59")]
-    old = write_file(tmp_path / "model.h5", layers, {"t59": (KERNEL, BIAS)}, ("t59",))
-    unparallel.convert(old, str(tmp_path / "clean.keras"))
+    layers = [source(), dict(layer("TimeDistributed"), config=inner["config"], name=f"t{depth - 1}")]
+    old = write_file(tmp_path / "model.h5", layers, {f"t{depth - 1}": (KERNEL, BIAS)}, (f"t{depth - 1}",))
+    if depth <= MOST_WRAPPERS:
+        unparallel.convert(old, str(tmp_path / "clean.keras"))
+    else:
+        with pytest.raises(Keras3Error, match="layers inside each other"):
+            unparallel.convert(old, str(tmp_path / "clean.keras"))
+        assert not unparallel.inspect(old).keras3.possible
+
+
+@pytest.mark.parametrize(
+    ("activation", "since"), [("tanh", "3.4"), ("hard_sigmoid", "3.11"), ({"class_name": "LeakyReLU"}, "3.11")]
+)
+def test_where_it_opens(tmp_path, activation, since):
+    arrays = (np.zeros((3, 8), "f"), np.zeros((2, 8), "f"), np.zeros(8, "f"))
+    it = layer("LSTM", {"units": 2, "activation": activation, "recurrent_activation": "sigmoid", "use_bias": True})
+    old = write_file(tmp_path / "model.h5", [source(shape=(None, 5, 3)), it], {"it": arrays})
+    done = unparallel.convert(old, str(tmp_path / "clean.keras"))
+    assert done.opens_in == f"Keras {since} and later, on any of its backends"
+    assert any("Keras 3.11 and later" in warning for warning in done.warnings) == (since == "3.11")
 
 
 def test_check_without_keras_says_so(tmp_path, monkeypatch):

@@ -10,11 +10,13 @@ that are not plain numbers, shapes that the file has no bytes for, groups nested
 
 from .opening import SIGNATURE, is_hdf5, library_versions, open_source, root_names
 from .source import ATTRIBUTE_LIMIT, BLOCK, LONGEST_ATTRIBUTE, Source, as_text
+from .survey import DEEPEST_GROUP
 from .target import Target, new_file, set_texts, writing
 
 __all__ = [
     "ATTRIBUTE_LIMIT",
     "BLOCK",
+    "DEEPEST_GROUP",
     "LONGEST_ATTRIBUTE",
     "SIGNATURE",
     "Source",

@@ -150,6 +150,18 @@ def check_numbers(config: Json) -> None:
         raise Keras3Error("a layer's config holds what is not a finite number", "the config is damaged") from error
 
 
+def check_depth(archive: Archive) -> None:
+    """Refuse layers in layers so deep that no file with such groups would be read, here or elsewhere.
+
+    Raises
+    ------
+    Keras3Error
+    """
+    deepest = max([path.count("/") for path in [path for path, _ in archive.arrays] + list(archive.groups)] or [0])
+    if deepest >= hdf5.DEEPEST_GROUP:
+        raise Keras3Error(f"layers inside each other, {deepest} groups deep in the file", "do not trust this file")
+
+
 # -- the proof ----------------------------------------------------------------------------------------------
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Iterator, Mapping, Sequence
 
-from ..errors import AlreadySingleError, UnparallelError, WeightsError
+from ..errors import AlreadySingleError, UnparallelError
 from ..model import Json, Layer, ModelFile, Topology, WeightRef
 from ..options import ConvertOptions
 from ..plan import Plan
@@ -13,7 +13,7 @@ from ..weights.assignment import split
 from .arrays import whole
 from .plan import activation_options, already_single, keras3_plan
 from .translate import Translator, new_context
-from .values import Context, LayerOutlook, Old, Outlook
+from .values import NONSENSE, Context, LayerOutlook, Old, Outlook
 
 
 def outlook(
@@ -65,7 +65,7 @@ def _of_model(
             continue
         try:
             inner = {group.layer: group.weights for group in split(layer.submodel, tuple(refs), context.tf_keras)}
-        except WeightsError as error:
+        except UnparallelError as error:
             yield LayerOutlook(prefix + layer.name, layer.class_name, (), error.message, error.hint)
             continue
         yield from _of_model(layer.submodel, inner, context, f"{prefix}{layer.name}/")
@@ -83,7 +83,7 @@ def _of_layer(layer: Layer, refs: Sequence[WeightRef], context: Context, prefix:
         pieces = Translator(context).pieces(old)
     except UnparallelError as error:
         return LayerOutlook(name, layer.class_name, (), error.message, error.hint)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, ZeroDivisionError) as error:
+    except NONSENSE as error:
         problem = f"its config makes no sense ({type(error).__name__})"
         return LayerOutlook(name, layer.class_name, (), problem, "the config is damaged")
     return LayerOutlook(name, layer.class_name, tuple(piece.class_name for piece in pieces), notes=tuple(context.notes))

@@ -132,6 +132,7 @@ def compiled(after: ModelFile, new: Model, context: Context) -> Archive:
     config, arrays = training_state(after, new, context)
     made = bare_archive(new, context)
     files.check_numbers([made.config, config])
+    files.check_depth(made)
     if config is None:
         return made
     name = str(config["optimizer"]["class_name"])

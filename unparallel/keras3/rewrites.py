@@ -12,7 +12,7 @@ from typing import Callable, List, Sequence
 from ..model import Json, TensorKey, element_count
 from .arrays import changed, constant, joined
 from .objects import HARD_SIGMOID, activation, plain, serialized_layer
-from .values import Array, Call, Config, Layer, Model, Old, Piece
+from .values import AS_LAYER, Array, Call, Config, Layer, Model, Old, Piece
 
 Rewrite = Callable[[Old, str, Config], List[Piece]]
 # clip(0.2 x + 0.5, 0, 1) was hard_sigmoid until Keras 3, which has clip(x / 6 + 0.5, 0, 1)
@@ -151,6 +151,7 @@ def simple_rnn(old: Old, to: str, config: Config) -> list[Piece]:
     if config.get("activation") == HARD_SIGMOID:
         arrays = [changed(array, "times", FACTOR) for array in arrays]
         old.note("scaled", _said("its weights"))
+    _say_layers(old, config)
     return [Piece(to, config, numbered(arrays, _prefix(to)))]
 
 
@@ -163,6 +164,7 @@ def gru(old: Old, to: str, config: Config) -> list[Piece]:
     if wanted:
         arrays = _scaled_gates(old, arrays, 3, wanted)
         old.note("scaled", _said("the gates' weights"))
+    _say_layers(old, config)
     return [Piece(to, config, numbered(arrays, _prefix(to)))]
 
 
@@ -175,8 +177,15 @@ def lstm(old: Old, to: str, config: Config) -> list[Piece]:
     if config.get("activation") == HARD_SIGMOID:
         # it is applied to the state too, which no factor reaches
         config = dict(config, activation=_old_hard_sigmoid())
-        old.note("differs", "its activation hard_sigmoid is written as layers, which Keras 3.11 and later read")
+    _say_layers(old, config)
     return [Piece(to, config, numbered(arrays, _prefix(to)))]
+
+
+def _say_layers(old: Old, config: Config) -> None:
+    """Say that an activation is a layer, which cannot stand behind: it is applied in each step."""
+    for key in ("activation", "recurrent_activation"):
+        if isinstance(config.get(key), dict):
+            old.note("differs", f"its {key} is written as {config[key]['class_name']}, {AS_LAYER}")
 
 
 def cudnn_lstm(old: Old, to: str, config: Config) -> list[Piece]:

@@ -13,7 +13,7 @@ from ..weights.assignment import expected_weights
 from .arrays import changed, constant, whole
 from .graph import weight_paths
 from .objects import plain
-from .values import Array, Config, Context, Model, words
+from .values import NONSENSE, Array, Config, Context, Model, words
 
 Variables = List[Tuple[str, Array]]
 
@@ -148,7 +148,7 @@ def training_state(model: ModelFile, new: Model, context: Context) -> tuple[Json
     except Unknown as error:
         context.note("dropped", "", f"optimizer and losses are left out, the model comes uncompiled: {error}")
         return None, []
-    except (TypeError, ValueError, KeyError, AttributeError, IndexError):
+    except NONSENSE:
         context.note("dropped", "", "optimizer and losses are left out, the model comes uncompiled: they make no sense")
         return None, []
     made = {key: value for key, value in made.items() if value is not None}

@@ -22,7 +22,7 @@ from .graph import calls_in_order, doubtful, is_operation, places, reads, weight
 from .layers import ALIASES, ANY, CHANNELS_FIRST, GENERAL_DROPS, REFUSED, ROWS, TRAINING, Row
 from .names import modern
 from .rewrites import REWRITES, numbered
-from .values import Archive, Array, Call, Config, Context, Layer, Model, Old, Piece
+from .values import H5, NONSENSE, Archive, Array, Call, Config, Context, Layer, Model, Old, Piece
 
 Arrays = Tuple[Array, ...]
 Shape = Optional[Tuple[Optional[int], ...]]
@@ -62,9 +62,10 @@ def translate(model: ModelFile, activations: Mapping[str, Json] | None = None) -
     context = new_context(model, activations or {})
     if context.backend is None and version_of(model.keras_version) < (2, 0):
         context.note("assumed", "", "the backend was TensorFlow: Keras 1 does not say")
-    made = Translator(context).model(topology, _own_arrays(model, topology), None)
-    made = masks.without_collisions(masks.check(made, context), context)
-    _check_order(made)
+    with _fitting(topology):
+        made = Translator(context).model(topology, _own_arrays(model, topology), None)
+        made = masks.without_collisions(masks.check(made, context), context)
+        _check_order(made)
     return made, context
 
 
@@ -268,10 +269,10 @@ _TRAINING_ONLY = frozenset(["renorm", "virtual_batch_size"])
 
 @contextlib.contextmanager
 def _fitting(topology: Topology) -> Iterator[None]:
-    """A config whose values are of the wrong kind is damaged: nothing else than an error of ours comes of it."""
+    """A config whose values are of the wrong kind or size is damaged: only an error of ours comes of it."""
     try:
         yield
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, ZeroDivisionError) as error:
+    except NONSENSE as error:
         raise Keras3Error(
             f"model {topology.name!r}: a layer's config makes no sense ({type(error).__name__}: {str(error)[:80]})",
             "the config is damaged, or a newer Keras wrote it",
@@ -443,7 +444,8 @@ class _Builder:
             raise Keras3Error(f"layer {layer.name!r} ({layer.class_name}): its config is no object", "it is damaged")
         arrays = tuple(whole(ref) for ref in refs)
         if self.weights and not refs and layer.class_name not in ROWS and self.is_inside(layer):
-            raise Keras3Error(f"layer {layer.name!r} ({layer.class_name}): how many weights it has is not in the file")
+            what = f"layer {layer.name!r} ({layer.class_name}): how many weights it has is not in the file"
+            raise Keras3Error(what, H5)
         return self.translator.pieces(Old(layer.name, layer.class_name, layer.config, arrays, self.context, shape))
 
     def is_inside(self, layer: OldLayer) -> bool:
@@ -453,7 +455,7 @@ class _Builder:
     def input_config(self, config: Config, shape: Sequence[int | None], kind: str | None) -> Config:
         """An InputLayer's config."""
         if config.get("ragged"):
-            raise Keras3Error(f"input {config.get('name')!r}: ragged tensors have no place in Keras 3")
+            raise Keras3Error(f"input {config.get('name')!r}: ragged tensors have no place in Keras 3", H5)
         kind = kind or self.context.float_type
         return {"batch_shape": list(shape), "dtype": kind, "sparse": bool(config.get("sparse", False))}
 
@@ -686,7 +688,7 @@ class _Sequence(_Builder):
             return pieces
         if shape is None:
             raise Keras3Error(
-                f"layer {layer.name!r} ({layer.class_name}): in a Sequential, the shape of its input must be known"
+                f"layer {layer.name!r} ({layer.class_name}): in a Sequential, the shape of its input must be known", H5
             )
         return [Piece("Functional", {}, submodel=_branch(pieces, shape, self.context.float_type))]
 

@@ -213,6 +213,12 @@ class Outlook:
     notes: tuple[Note, ...] = ()
     layers: tuple[LayerOutlook, ...] = ()
 
+    @property
+    def opens_in(self) -> str:
+        """Where the archive opens, in a few words."""
+        since = "3.11" if any(AS_LAYER in note.text for note in self.notes) else "3.4"
+        return f"Keras {since} and later, on any of its backends"
+
 
 @dataclass
 class Context:
@@ -252,6 +258,14 @@ class Context:
             self.notes.append(note)
 
 
+#: Said where a layer stands for an activation: `keras.activations.get` of 3.4.1 and 3.6.0 takes names alone.
+AS_LAYER = "which Keras 3.11 and later read"
+#: What comes of values of the wrong kind or size, wherever they are met: an argument may be anything that JSON has.
+NONSENSE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
+#: What to do where Keras 3 cannot have it.
+H5 = "write the .h5 instead (-o NAME.h5), and load it in the Keras that it comes from"
+
+
 class Old(NamedTuple):
     """A layer as the file has it, with its arrays in the order of creation and the shape of what it reads."""
 
@@ -264,8 +278,7 @@ class Old(NamedTuple):
 
     def refuse(self, reason: str, hint: str = "") -> Keras3Error:
         """The error that names this layer."""
-        hint = hint or "write the .h5 instead (-o NAME.h5), and load it in the Keras that it comes from"
-        return Keras3Error(f"layer {self.name!r} ({self.class_name}): {reason}", hint)
+        return Keras3Error(f"layer {self.name!r} ({self.class_name}): {reason}", hint or H5)
 
     def note(self, kind: str, text: str) -> None:
         """Say something about this layer."""

@@ -88,8 +88,9 @@ class Readings:
         for number, leaf in enumerate(leaves):
             for name in leaf.names:
                 self.numbers.setdefault(name, []).append(number)
+        # a damaged config gives a model inside the names of layers outside it
         ends = {name: numbers[-1] for name, numbers in self.numbers.items()}
-        self.last = [max((ends[name] for name in named), default=len(leaves)) for named in self.claims]
+        self.last = [max((ends.get(name, len(leaves)) for name in named), default=len(leaves)) for named in self.claims]
 
     def all(self) -> Iterator[Reading]:
         """Each reading of the whole list."""
@@ -111,7 +112,9 @@ class Readings:
 
     def _middles_by_names(self, start: int, end: int) -> list[int]:
         """The same where each weight must be named after its layer: layers come in order in each half."""
-        options = [sorted({n for name in self.claims[at] for n in self.numbers[name]}) for at in range(start, end)]
+        options = [
+            sorted({n for name in self.claims[at] for n in self.numbers.get(name, ())}) for at in range(start, end)
+        ]
         first = start + _ascending(options)
         last = end - _ascending([[-number for number in reversed(row)] for row in reversed(options)])
         return list(range(first, last - 1, -1))
