@@ -9,6 +9,7 @@ Which class does what to a mask: `compute_mask` and `call` in `keras/src/layers`
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any, Iterator, Mapping, NamedTuple, Sequence, Tuple
 
 from ..errors import ConfigError
@@ -46,7 +47,7 @@ def tensors_in(value: object) -> Iterator[TensorKey]:
 
 def reads(call: Call) -> tuple[TensorKey, ...]:
     """All tensors that a call reads, positional ones first."""
-    return call.inputs + tuple(tensors_in([value for _, value in call.kwargs]))
+    return call.inputs + tuple(tensors_in([value for _, value in call.kwargs])) if call.kwargs else call.inputs
 
 
 def calls_in_order(layers: Mapping[str, Sequence[tuple[TensorKey, ...]]], ends: Sequence[TensorKey]) -> list[Node]:
@@ -236,6 +237,7 @@ def doubtful(model: Model) -> tuple[str, str] | None:
 # -- paths ------------------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=256)  # a model has thousands of layers, and few classes
 def snake_case(class_name: str) -> str:
     """`to_snake_case` of `keras/src/utils/naming.py`."""
     name = re.sub(r"\W+", "", class_name)

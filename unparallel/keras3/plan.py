@@ -17,7 +17,6 @@ from ..weights.health import HealthCheck
 from . import archive as files
 from .training import training_state
 from .translate import bare_archive, translate
-from .trial import trial
 from .values import Archive, Context, Model, Outlook
 
 
@@ -153,6 +152,8 @@ def try_out(path: str, plan: Plan) -> str:
     archive = _archive(plan)
     if archive.custom:
         return f"not checked in Keras 3: it needs {archive.custom[0]!r}, which only you have"
+    from .trial import trial  # seldom wanted
+
     found = trial(path, not any("TensorFlow on a CPU cannot" in note.text for note in archive.notes))
     return f"checked: loads and predicts in {found}" if found else "not checked: Keras 3 is not installed here"
 
