@@ -38,17 +38,23 @@ def main():
     """Run what was asked for and put the tables into RESULTS.md."""
     options = _options()
     made = _made(options)
-    tables = {"start-up": start_up(options), "conversion": conversion(options, made), "conditions": conditions(options)}
+    tables = {
+        "start-up": lambda: start_up(options),
+        "conversion": lambda: conversion(options, made),
+        "keras 3": lambda: keras3(options, made),
+        "conditions": lambda: conditions(options),
+    }
     if options.keras:
-        tables["keras"] = keras(options)
-    for name, text in tables.items():
-        put(name, text)
+        tables["keras"] = lambda: keras(options)
+    for name in options.tables or tables:
+        put(name, tables[name]())
 
 
 def _options():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", help="where the files are, or are made")
     parser.add_argument("--files", nargs="+", default=FILES, choices=FILES)
+    parser.add_argument("--tables", nargs="+", choices=("start-up", "conversion", "keras 3", "conditions"))
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--seconds", type=float, default=300, help="for one file at most, three rounds at least")
     parser.add_argument("--before", metavar="FOLDER", help="where an older `unparallel` package lies, to compare with")
@@ -149,6 +155,35 @@ def _one_file(found):
                 "{:.1f}".format(measure.middle(runs, "written")),
             )
         )
+    return table(rows, 1)
+
+
+def keras3(options, made):
+    """A small file and some large ones into the archive of Keras 3, beside the same into HDF5."""
+    sizes = {"XS": os.path.join(os.path.dirname(HERE), "fixtures", "k231-two-outputs", "parallel.h5")}
+    sizes.update({name: made[name] for name in ("S", "M", "L") if name in made})
+    rows = [
+        (
+            "file",
+            "kB",
+            "cp ms",
+            "imports ms",
+            "to HDF5 ms",
+            "to .keras ms",
+            ".keras, times HDF5",
+            "MB of memory: HDF5, .keras",
+        )
+    ]
+    for name, path in sizes.items():
+        targets = [os.path.join(options.folder, "clean" + end) for end in (".h5", ".keras")]
+        commands = {target: ([*command(), path, "-o", target, "-q"], {}) for target in targets}
+        commands["cp"] = (["cp", "--reflink=never", path, targets[0]], {})
+        commands["imports"] = ([sys.executable, "-c", "import h5py, networkx"], {})
+        found = measure.rounds(commands, options.rounds, targets, options.seconds)
+        old, new = (found[target] for target in targets)
+        memory = ", ".join("{:.0f}".format(measure.middle(runs, "memory")) for runs in (old, new))
+        times = [_ms(runs, "wall") for runs in (found["cp"], found["imports"], old, new)]
+        rows.append((name, f"{os.path.getsize(path) / 1e3:,.0f}", *times, _times(new, [old]), memory))
     return table(rows, 1)
 
 
