@@ -120,7 +120,8 @@ def changed(model, random):
     """A copy of a model's config and training config with one to four changes."""
     value = copy.deepcopy({"config": model.topology.config, "training": model.training_config})
     for _ in range(random.choice([1, 1, 2, 4])):
-        found = list(places(value["training" if value["training"] and random.random() < 0.2 else "config"]))
+        part = value["training" if value["training"] and random.random() < 0.2 else "config"]
+        found = list(places(part)) if isinstance(part, (dict, list)) else []
         # arguments of layers more often than the graph
         inner = [(owner, key) for owner, key in found if isinstance(owner, dict) and "name" in owner]
         owner, key = random.choice(inner if inner and random.random() < 0.7 else found or [(value, "config")])
@@ -140,7 +141,7 @@ def _change(owner, key, found, random):
     elif how == "new" and isinstance(owner, dict):
         owner[random.choice(sorted(VALUES))] = copy.deepcopy(random.choice(ODD))
     elif how == "number" and isinstance(owner[key], (int, float)):
-        owner[key] = owner[key] * random.choice([-1, 0, 0.5, 10**9])
+        owner[key] = owner[key] * random.choice([-1, 0, 2, 10**9])
     else:
         owner[key] = copy.deepcopy(random.choice(ODD))
 
