@@ -50,6 +50,8 @@ PYTHON37 = find_python("3.7")
 PYTHON38 = find_python("3.8", "3.9")
 # the newest that the newest TensorFlow has wheels for
 PYTHON_MODERN = find_python("3.13", "3.12", "3.11", "3.10")
+# the newest for TensorFlow 2.19, the last that takes a Keras before 3.10
+PYTHON_KERAS36 = find_python("3.12", "3.11", "3.10")
 
 # The first pip that installs an editable project without setup.py, and the last one for Python 3.6.
 OLD_PIP = "pip==21.3.1"
@@ -260,13 +262,13 @@ def _keras_3_folders(left_out):
     return [os.path.join(CONFORMANCE, part) for part in parts if part not in left_out]
 
 
-def _on_keras_3(name, pins, backend, shards, left_out=KERAS3_LEFT_OUT):
+def _on_keras_3(name, pins, backend, shards, left_out=KERAS3_LEFT_OUT, python=PYTHON_MODERN):
     """Archives of Keras 3 from the conformance cases, loaded and compared on one version and back end."""
 
-    @nox.session(name="keras3-" + name, python=PYTHON_MODERN or False)
+    @nox.session(name="keras3-" + name, python=python or False)
     def check(session):
         _need_conformance(session)
-        need(session, PYTHON_MODERN, "3.10 to 3.13")
+        need(session, python, "3.10 to 3.13")
         session.install(*pins, ".[test]")
         quiet = {"KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
         # beside the judge lies a folder named tensorflow, which Keras on JAX would take for the package
@@ -282,7 +284,7 @@ def _on_keras_3(name, pins, backend, shards, left_out=KERAS3_LEFT_OUT):
 
 # together under ten minutes on two cores
 _on_keras_3("newest", ["tensorflow-cpu", "keras>=3"], "tensorflow", 3)
-_on_keras_3("36", ["tensorflow-cpu", "keras==3.6.0"], "tensorflow", 6, KERAS3_LEFT_OUT | NEEDS_311)
+_on_keras_3("36", ["tensorflow-cpu<2.20", "keras==3.6.0"], "tensorflow", 6, KERAS3_LEFT_OUT | NEEDS_311, PYTHON_KERAS36)
 _on_keras_3("jax", ["jax", "keras>=3"], "jax", 6)
 
 
