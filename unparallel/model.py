@@ -159,10 +159,13 @@ class Topology:
 
     def walk(self) -> Iterator[Layer]:
         """All layers at every depth, a model before its own layers."""
-        for layer in self.layers:
+        # a stack and not recursion: each layer would climb through a generator a level
+        stack = list(reversed(self.layers))
+        while stack:
+            layer = stack.pop()
             yield layer
             if layer.submodel is not None:
-                yield from layer.submodel.walk()
+                stack += reversed(layer.submodel.layers)
 
 
 class WeightRef(NamedTuple):
