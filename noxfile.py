@@ -322,7 +322,7 @@ def modern(session):
     session.install("tensorflow-cpu" if small else "tensorflow", "keras>=3", "-e", ".[test]")
     # asked for without what they ask for: TensorFlow brings it, in other versions than they name
     session.install("--no-deps", "tf_keras", "tf2onnx", "onnx", "onnxruntime")
-    _run_on(session, "modern", "tests/live/modern", "tests/test_opens_in.py")
+    _run_on(session, "modern", "tests/live/modern", "tests/display/test_opens_in.py")
 
 
 def _run_on(session, stack, *tests):

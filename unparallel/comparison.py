@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any, Iterator, NamedTuple, Sequence
 import numpy as np
 
 from .arrays import ArraySource
-from .cards import escape_all
+from .display.cards import escape_all
+from .display.text import shown, written_by
 from .errors import AlreadySingleError, UnparallelError
 from .formats import Opened, format_of, open_model
 from .keras_config import parse
 from .model import Json, Layer, LayerWeights, ModelFile, TensorKey, Topology
 from .options import Architecture, ConvertOptions, StrPath, path_text
 from .results import as_json, document
-from .text import shown, written_by
 
 if TYPE_CHECKING:
     from .arrays import Numbers

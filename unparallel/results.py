@@ -3,20 +3,21 @@
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 
-from . import keras_config, lines
+from . import keras_config
 from ._version import __version__
+from .display import lines
+from .display.facts import ConversionFacts, InspectionFacts, LayerFacts, WrapperFacts
+from .display.opens_in import opens_in
+from .display.text import count_text, shown, size_text, written_by
 from .errors import AlreadySingleError, UnparallelError
-from .facts import ConversionFacts, InspectionFacts, LayerFacts, WrapperFacts
 from .model import Json, ModelFile, element_count
-from .opens_in import opens_in
 from .options import ConvertOptions
 from .pictures import Subject, draw
 from .plan import Plan
-from .text import count_text, shown, size_text, written_by
 from .weights.health import HealthCheck
 
 if TYPE_CHECKING:
-    from . import cards
+    from .display import cards
     from .keras3.values import Outlook
 
 # Of what `to_dict()` gives and `--json` prints: see schema.json.
@@ -117,7 +118,7 @@ class Inspection(InspectionFacts, _Drawable):
         return "\n".join(map(shown, lines.inspection_lines(self)))
 
     def _repr_html_(self) -> str:
-        from . import cards
+        from .display import cards
 
         return cards.card_html(_inspection_card(self))
 
@@ -193,7 +194,7 @@ class Conversion(ConversionFacts, _Drawable):
         return "\n".join(map(shown, lines.conversion_lines(self)))
 
     def _repr_html_(self) -> str:
-        from . import cards
+        from .display import cards
 
         return cards.card_html(_conversion_card(self))
 
@@ -307,7 +308,7 @@ def _wrapper_text(wrappers: Tuple[WrapperFacts, ...]) -> str:
 
 
 def _inspection_card(seen: Inspection) -> "cards.Card":
-    from . import cards  # for notebooks alone
+    from .display import cards  # for notebooks alone
 
     kinds = {"parallel": "good", "single": "dim"}
     facts: List[Tuple[str, str]] = [
@@ -327,7 +328,7 @@ def _inspection_card(seen: Inspection) -> "cards.Card":
 
 
 def _conversion_card(done: Conversion) -> "cards.Card":
-    from . import cards
+    from .display import cards
 
     facts: List[Tuple[str, str]] = [
         ("template", done.template),

@@ -9,8 +9,8 @@ import os
 import sys
 from typing import Iterable, TextIO
 
+from ..display.text import printable
 from ..errors import UnparallelError
-from ..text import printable
 
 
 def tell(text: str, end: str = "\n") -> bool:

@@ -5,8 +5,8 @@ from collections import Counter
 from dataclasses import MISSING, Field, asdict, dataclass, fields
 from typing import Any, Dict, Iterable, Tuple
 
+from ..display.text import count_text, shown, size_text, written_by
 from ..model import Json
-from ..text import count_text, shown, size_text, written_by
 
 CONVERTED, SINGLE, SKIPPED, REFUSED, FAILED = STATUSES = ("converted", "single", "skipped", "refused", "failed")
 # What a survey calls a file that a conversion would convert.

@@ -11,9 +11,9 @@ import html
 import json
 from typing import Any, Mapping, Sequence
 
-from ..cards import STYLE as CARD_STYLE
-from ..cards import escape, facts_html, table_html
-from ..text import count_text, size_text, written_by
+from ..display.cards import STYLE as CARD_STYLE
+from ..display.cards import escape, facts_html, table_html
+from ..display.text import count_text, size_text, written_by
 from .table import reason_kind
 
 # A page must open in a browser: so many pictures, and so many files in a list.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Iterable, Sequence
 
-from ..text import shown, size_text
+from ..display.text import shown, size_text
 from .outcome import CONVERTED, PARALLEL, SKIPPED, Outcome, count, short_path
 
 # So many files with one reason share a line, and so many of them are listed.

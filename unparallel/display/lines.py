@@ -8,9 +8,9 @@ from .opens_in import AS_KERAS
 from .text import count_text, size_text, written_by
 
 if TYPE_CHECKING:
+    from ..keras3.values import LayerOutlook, Outlook
+    from ..weights.health import NonFinite
     from .facts import ConversionFacts, InspectionFacts, LayerFacts, WrapperFacts
-    from .keras3.values import LayerOutlook, Outlook
-    from .weights.health import NonFinite
 
 # Of more layers than that, the first and the last are listed.
 MOST_LAYERS = 60

@@ -6,10 +6,10 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Optional, Tuple
 
-from .weights.health import NonFinite
+from ..weights.health import NonFinite
 
 if TYPE_CHECKING:
-    from .keras3.values import Outlook
+    from ..keras3.values import Outlook
 
 
 @dataclass(frozen=True)

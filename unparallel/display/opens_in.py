@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import Callable, Iterator, NamedTuple
 
-from .keras_config import is_model
-from .model import Json, Layer, ModelFile, Topology, is_tf_keras, version_of
-from .slices import code_of
+from ..keras_config import is_model
+from ..model import Json, Layer, ModelFile, Topology, is_tf_keras, version_of
+from ..slices import code_of
+from ..weights.assignment import expected_weights
 from .text import TENSORFLOW, written_by
-from .weights.assignment import expected_weights
 
 MOST_NAMES = 4
 #: Said of a file whose `.h5` Keras 3 does not open.

@@ -6,12 +6,12 @@ import pytest
 
 import unparallel
 from unparallel import hdf5
-from unparallel.opens_in import opens_in
+from unparallel.display.opens_in import opens_in
 from unparallel.reader import read
 
-from . import tiny
+from .. import tiny
 
-FIXTURES = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "fixtures")
+FIXTURES = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "fixtures")
 
 
 def said_of(path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from .model import is_tf_keras, version_of
+from ..model import is_tf_keras, version_of
 
 # TensorFlow has its own Keras, whose version only its makers know.  Read off files that each of them wrote (see the
 # fixtures); from 2.5 on, the two numbers are one.
