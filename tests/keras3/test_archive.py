@@ -73,6 +73,15 @@ def test_members_and_arrays(tmp_path):
     assert done.keras3.possible
 
 
+def test_an_archive_as_source_is_named_as_what_it_is(tmp_path, capsys):
+    # its weights begin at byte 512, where HDF5 looks too
+    made = str(tmp_path / "clean.keras")
+    assert main([os.path.join(FIXTURES, "k224-cnn", "parallel.h5"), "-o", made]) == 0
+    capsys.readouterr()
+    assert main([made]) == 1
+    assert "a zip archive, such as the .keras file of Keras 3" in capsys.readouterr().err
+
+
 def test_scaled_numbers_are_in_the_file(tmp_path):
     target = str(tmp_path / "clean.keras")
     unparallel.convert(dense(tmp_path, activation="hard_sigmoid"), target)

@@ -14,11 +14,19 @@ from .kinds import File
 from .source import Source, as_text, limit_cache
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
+# a zip archive begins with the header of its first member
+ZIP = b"PK\x03\x04"
 
 
 @contextlib.contextmanager
-def open_source(path: str) -> Iterator[Source]:
+def open_source(path: str, archived: bool = False) -> Iterator[Source]:
     """Open a file for reading and check everything in it.
+
+    Parameters
+    ----------
+    path : str
+    archived : bool
+        Whether it may stand in a zip archive, uncompressed, as the weights of a `.keras` file that we wrote do.
 
     Raises
     ------
@@ -30,7 +38,7 @@ def open_source(path: str) -> Iterator[Source]:
         It uses links, references, external or virtual storage, foreign filters or absurd shapes.
     """
     before = _stamp(path)
-    _check_signature(path)
+    _check_signature(path, archived)
     handle = _open_for_reading(path)
     try:
         with reading():
@@ -119,8 +127,8 @@ def _opening_error(error: BaseException) -> FileError:
     return unreadable(OSError(number, "")) if number else damaged(error)
 
 
-def _check_signature(path: str) -> None:
-    """Say what a file without the signature of HDF5 is."""
+def _check_signature(path: str, archived: bool = False) -> None:
+    """Say what a file without the signature of HDF5 is, or one in which HDF5 is only a part."""
     if os.path.isdir(path):
         raise NotKerasError("a folder, not a file, and no SavedModel or checkpoint is in it", "name the .h5 file")
     if not os.path.isfile(path):  # opening a pipe would wait for whoever writes to it
@@ -133,7 +141,7 @@ def _check_signature(path: str) -> None:
             # HDF5 looks for its signature at 0, 512, 1024, 2048, ... (a user block may come first)
             while offset + 8 <= size:
                 handle.seek(offset)
-                if handle.read(8) == SIGNATURE:
+                if handle.read(8) == SIGNATURE and (archived or not head.startswith(ZIP)):
                     return
                 offset = 512 if not offset else offset * 2
     except OSError as error:
@@ -147,8 +155,11 @@ def _what_else(path: str, head: bytes) -> Tuple[str, str]:
         return "the file is empty", "copy it again"
     if head.startswith(b"version https://git-lfs"):
         return "a Git LFS pointer, not the file itself", "run `git lfs pull` to fetch it"
-    if head.startswith(b"PK\x03\x04"):
-        return "a zip archive (a .keras file?), not HDF5", "Keras 3 archives are never multi_gpu_model files"
+    if head.startswith(ZIP):
+        return (
+            "a zip archive, such as the .keras file of Keras 3, not HDF5",
+            "a .keras file has no multi_gpu_model in it: keras.models.load_model(FILE) opens it",
+        )
     if head.startswith(b"\x1f\x8b"):
         return "a gzip file, not HDF5", "run gunzip first"
     if b"\0" not in head and sum(byte > 127 for byte in head) * 4 < len(head):

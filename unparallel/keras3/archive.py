@@ -176,7 +176,7 @@ def compare(archive: Archive, source: ArraySource, path: str, health: HealthChec
         Anything differs; the message names it.
     """
     _compare_members(archive, path)
-    with hdf5.open_source(path) as made:
+    with hdf5.open_source(path, archived=True) as made:
         meant = dict(archive.arrays)
         if {"/" + name for name in meant} != set(made.arrays):
             odd = sorted({"/" + name for name in meant} ^ set(made.arrays))
