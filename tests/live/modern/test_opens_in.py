@@ -5,8 +5,8 @@ import os
 
 import pytest
 
+from ...display.test_opens_in import said_of
 from ...processes import ROOT
-from ...test_opens_in import said_of
 from .flavours import FLAVOURS
 
 GOLD = sorted(glob.glob(os.path.join(ROOT, "fixtures", "*", "template.h5")))
