@@ -22,7 +22,7 @@ from .formats import Opened, format_of, open_model
 from .keras_config import parse
 from .model import Json, Layer, LayerWeights, ModelFile, TensorKey, Topology
 from .options import Architecture, ConvertOptions, StrPath, path_text
-from .results import as_json, document
+from .results import as_json, document, optimizer_name
 
 if TYPE_CHECKING:
     from .arrays import Numbers
@@ -227,7 +227,7 @@ def _unwrapped(path: str, opened: Opened, options: ConvertOptions) -> _Side:
         replicas,
         len(model.topology.layers if model.topology is not None else model.weights),
         model.parameters,
-        _optimizer_class(model),
+        optimizer_name(model),
     )
     return _Side(opened.source, model, facts, note)
 
@@ -235,12 +235,6 @@ def _unwrapped(path: str, opened: Opened, options: ConvertOptions) -> _Side:
 def _read_again(model: ModelFile) -> ModelFile:
     """The model as its file would be read: what was cut out of a wrapper still has the calls of the wrapper's file."""
     return model if model.topology is None else replace(model, topology=parse(model.topology.config))
-
-
-def _optimizer_class(model: ModelFile) -> str | None:
-    settings = model.training_config
-    optimizer = settings.get("optimizer_config") if isinstance(settings, dict) else None
-    return str(optimizer.get("class_name")) if isinstance(optimizer, dict) else None
 
 
 @dataclass

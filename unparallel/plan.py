@@ -543,18 +543,9 @@ def _fitting(
     AmbiguousWeightsError
         Two of them fit.
     """
-    from .weights.tracked import assign  # for checkpoints alone
+    from .weights.tracked import assignments  # for checkpoints alone
 
-    found: List[Assigned] = []
-    trouble: Optional[WeightsError] = None
-    for number in numbers:
-        try:
-            assigned = assign(tracked, number, topology)
-        except WeightsError as error:
-            trouble = trouble or error
-            continue
-        if all(other.weights != assigned.weights for other in found):
-            found.append(assigned)
+    found, trouble = assignments(((tracked, number) for number in numbers), topology)
     if len(found) > 1:
         raise AmbiguousWeightsError(
             f"{len(found)} models of the checkpoint fit the architecture", "save the one that is meant by itself"

@@ -144,7 +144,7 @@ class Inspection(InspectionFacts, _Drawable):
             wrappers=_wrappers(plan) if plan is not None else (),
             template=topology.name if topology is not None else "",
             parameters=model.parameters,
-            optimizer=_optimizer_name(model),
+            optimizer=optimizer_name(model),
             bytes_before=size,
             bytes_after=size - (before.size - model.size),
             non_finite=health.non_finite,
@@ -218,7 +218,7 @@ class Conversion(ConversionFacts, _Drawable):
             wrappers=_wrappers(plan),
             template=after.topology.name if after.topology is not None else "",
             parameters=after.parameters,
-            optimizer=_optimizer_name(after),
+            optimizer=optimizer_name(after),
             bytes_before=bytes_before,
             bytes_after=bytes_after,
             non_finite=health.non_finite,
@@ -273,7 +273,7 @@ def layer_facts(model: ModelFile) -> Tuple[LayerFacts, ...]:
     )
 
 
-def _optimizer_name(model: ModelFile) -> Optional[str]:
+def optimizer_name(model: ModelFile) -> Optional[str]:
     """The optimizer's class, where the file holds its state or settings."""
     config = model.training_config
     if not isinstance(config, dict):

@@ -14,7 +14,7 @@ from typing import Dict, Iterator, List, Mapping, Sequence
 from ..errors import AlreadySingleError, NeedsArchitectureError, WeightsError
 from ..model import Layer, Session, Topology, Tracked, TrackedModel
 from .names import role_and_prefix
-from .tracked import Assigned, Path, assign
+from .tracked import Assigned, Path, assign, assignments
 
 # What optimizers, metrics and counters call theirs: tf.keras and Keras 2.2 on, then TensorFlow's own optimizers.
 _BESIDE = re.compile(
@@ -43,16 +43,7 @@ def assign_session(session: Session, template: Topology) -> Assigned:
         raise AlreadySingleError(
             "the session has no replicas of a wrapper: there is nothing to undo", "restore it with tf.train.Saver"
         )
-    found: list[Assigned] = []
-    trouble: WeightsError | None = None
-    for owners in scopes:
-        try:
-            assigned = assign(_objects(session, template, owners), 0, template)
-        except WeightsError as error:
-            trouble = trouble or error
-            continue
-        if all(other.weights != assigned.weights for other in found):
-            found.append(assigned)
+    found, trouble = assignments(((_objects(session, template, owners), 0) for owners in scopes), template)
     if len(found) > 1:
         raise WeightsError(
             f"the session holds {len(found)} parallel models of {template.name!r}", "save the one that is meant alone"

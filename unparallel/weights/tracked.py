@@ -10,7 +10,7 @@ else which variables the optimizer has slots for.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Iterator, List, Sequence, Tuple
+from typing import Iterable, Iterator, List, Sequence, Tuple
 
 from .. import keras_config
 from ..errors import ConfigError, WeightsError
@@ -63,6 +63,23 @@ def assign(model: TrackedModel, number: int, topology: Topology) -> Assigned:
 
 
 Lists = Tuple[List[int], List[int]]
+
+
+def assignments(
+    candidates: Iterable[tuple[TrackedModel, int]], topology: Topology
+) -> tuple[list[Assigned], WeightsError | None]:
+    """What each of several objects gives a topology, equal ones once; and why the first that does not fit does not."""
+    found: list[Assigned] = []
+    trouble: WeightsError | None = None
+    for model, number in candidates:
+        try:
+            assigned = assign(model, number, topology)
+        except WeightsError as error:
+            trouble = trouble or error
+            continue
+        if all(other.weights != assigned.weights for other in found):
+            found.append(assigned)
+    return found, trouble
 
 
 class _Walk:
