@@ -3,9 +3,9 @@
 Names are imported when they are first used, so that `unparallel --help` need not wait for h5py.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, List
+from typing import TYPE_CHECKING, List
 
+from ._lazy import importer
 from ._version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -67,13 +67,7 @@ __all__ = [
     "save_template",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module("." + _HOMES[name], __name__), name)
-    globals()[name] = value
-    return value
+__getattr__ = importer(__name__, _HOMES)
 
 
 def __dir__() -> List[str]:

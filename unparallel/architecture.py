@@ -26,16 +26,17 @@ def load_architecture(architecture: Architecture) -> Json:
     if isinstance(architecture, str) and architecture.lstrip().startswith("{"):
         return keras_config.parse_json(architecture, "the architecture")
     path = path_text(architecture)
+    longest = 2 * hdf5.LONGEST_ATTRIBUTE + 2  # UTF-16, as PowerShell writes it, takes two bytes a character
     with about(path):
         try:
             # once, since it may be a pipe
             with open(path, "rb") as handle:
-                data = handle.read(MOST_BYTES + 1)
+                data = handle.read(longest + 1)
         except OSError as error:
             raise unreadable(error) from error
         if data.startswith(hdf5.SIGNATURE):
             return _of_model_file(path)
-        if len(data) > MOST_BYTES:
+        if len(data) > longest:
             raise FileError("too long for an architecture", TO_JSON)
         return _parsed(_text(data))
 
@@ -49,8 +50,6 @@ def _of_model_file(path: str) -> Json:
 
 
 TO_JSON = "give the text that to_json() returns"
-# UTF-16, as PowerShell writes it, takes two bytes a character
-MOST_BYTES = 2 * hdf5.LONGEST_ATTRIBUTE + 2
 
 
 def _text(data: bytes) -> str:

@@ -4,11 +4,11 @@ import abc
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Tuple
 
-import numpy as np
-
 from .errors import HostileFileError
 
 if TYPE_CHECKING:
+    import numpy as np
+
     # numpy for Python 3.7 has no such type
     Numbers = np.ndarray[Any, np.dtype[Any]]
 
@@ -72,6 +72,8 @@ class ArraySource(abc.ABC):
 
     def numbers(self, path: str) -> "Numbers":
         """The whole array, in memory."""
+        import numpy as np  # a file that cannot be opened need not wait for it
+
         array = self.arrays[path]
         return np.frombuffer(b"".join(self.blocks(path)), array.code or array.dtype).reshape(array.shape)
 

@@ -6,13 +6,14 @@ This is the one place that strings the steps together; the command line and the 
 import os
 import warnings
 from dataclasses import replace
-from typing import Any, Optional, Sequence
+from typing import Any, Optional, Sequence, Tuple
 
-from . import tensorflow, verify
+from . import tensorflow
 from .architecture import fitting_beside, with_architecture
 from .atomic import AtomicFile
 from .errors import AmbiguousWeightsError, FileError, NeedsArchitectureError, UnparallelError, UnparallelWarning
 from .formats import Format, Opened, format_of, open_model
+from .model import LayerWeights
 from .options import Activations, Architecture, ConvertOptions, StrPath, path_text, takes_options
 from .plan import Plan
 from .results import Conversion, Inspection
@@ -149,8 +150,6 @@ def inspect(
 
 def look(source: str, options: ConvertOptions) -> Inspection:
     """As `inspect`, with the options as one value, and without Python warnings."""
-    from .keras3.outlook import outlook  # tables that a conversion to HDF5 need not wait for
-
     options = with_architecture(options)
     with open_model(source) as opened:
         plan: Optional[Plan] = None
@@ -162,7 +161,9 @@ def look(source: str, options: ConvertOptions) -> Inspection:
         model = plan.after if plan is not None else opened.model
         health = HealthCheck(model, options.scans)
         if options.scans:
-            verify.scan(opened.source, model.weights, health)
+            _scan(opened, model.weights, health)
+        from .keras3.outlook import outlook  # tables that a conversion to HDF5, or what is no HDF5, need not wait for
+
         far = outlook(opened.model, plan, refused, options)
         return Inspection.of(opened.model, plan, refused, health, opened.source.stored_size(), options, far)
 
@@ -210,9 +211,15 @@ def _health(opened: Opened, plan: Plan, options: ConvertOptions) -> HealthCheck:
     """What is to be looked at in the weights; the moving statistics, which are small, before anything is written."""
     health = HealthCheck(plan.after, options.scans)
     if options.reset_batchnorm:
-        verify.scan(opened.source, health.statistics(), health)
+        _scan(opened, health.statistics(), health)
         health.reset_found()
     return health
+
+
+def _scan(opened: Opened, weights: Tuple[LayerWeights, ...], health: HealthCheck) -> None:
+    from .verify import scan  # h5py comes with it, which what is no HDF5 need not wait for
+
+    scan(opened.source, weights, health)
 
 
 def _check(form: Format, opened: Opened, path: str, plan: Plan, health: HealthCheck, options: ConvertOptions) -> None:
@@ -220,7 +227,7 @@ def _check(form: Format, opened: Opened, path: str, plan: Plan, health: HealthCh
     if options.verify:
         form.compare(opened.source, path, plan, health)
     elif health.wanted:
-        verify.scan(opened.source, plan.after.weights, health)
+        _scan(opened, plan.after.weights, health)
     if options.strict and health.non_finite:
         raise refusal(health.non_finite)
 

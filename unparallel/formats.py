@@ -3,7 +3,7 @@
 import contextlib
 from typing import Callable, Iterator, NamedTuple, Optional, Tuple
 
-from . import hdf5, reader, tensorflow, verify, writer
+from . import hdf5, reader, tensorflow
 from .arrays import ArraySource
 from .atomic import AtomicFile
 from .errors import about
@@ -45,6 +45,7 @@ def open_model(path: str) -> Iterator[Opened]:
             checkpoint = stack.enter_context(tensorflow.open_source(path))
             yield Opened(checkpoint, tensorflow.read(checkpoint))
             return
+        hdf5.check_signature(path)  # by bytes alone: what is no HDF5 need not wait for h5py
         source = stack.enter_context(hdf5.open_source(path))
         model = reader.read(source)
         yield Opened(source, model, reader.unknown_objects(source, model))
@@ -81,4 +82,16 @@ def format_of(target: str) -> Format:
     return Format(keras3.make_plan, keras3.write_file, keras3.compare_file, keras3.try_out)
 
 
-HDF5 = Format(make_plan, writer.write_file, verify.compare_file)
+def _write_hdf5(source: ArraySource, plan: Plan, health: HealthCheck, out: AtomicFile) -> None:
+    from .writer import write_file  # h5py comes with it
+
+    write_file(source, plan, health, out)
+
+
+def _compare_hdf5(source: ArraySource, path: str, plan: Plan, health: HealthCheck) -> None:
+    from .verify import compare_file  # h5py comes with it
+
+    compare_file(source, path, plan, health)
+
+
+HDF5 = Format(make_plan, _write_hdf5, _compare_hdf5)

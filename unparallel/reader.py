@@ -1,18 +1,20 @@
 """Path -> `ModelFile`: what a Keras HDF5 file holds, as values, no array read."""
 
 from collections import Counter
-from typing import List, Optional, Set, Tuple
+from typing import TYPE_CHECKING, List, Optional, Set, Tuple
 
 from . import keras_config
 from .errors import ConfigError, NotKerasError, WeightsError
-from .hdf5 import Source
 from .model import OWN_WEIGHTS, Json, LayerWeights, ModelFile, Optimizer, Topology, WeightRef, saved_layers
+
+if TYPE_CHECKING:
+    from .hdf5 import Source
 
 MODEL_WEIGHTS = "/model_weights"
 OPTIMIZER_WEIGHTS = "/optimizer_weights"
 
 
-def read(source: Source, known: Optional[Topology] = None) -> ModelFile:
+def read(source: "Source", known: Optional[Topology] = None) -> ModelFile:
     """Read a full model file or a weights file.
 
     Parameters
@@ -66,7 +68,7 @@ def read(source: Source, known: Optional[Topology] = None) -> ModelFile:
     )
 
 
-def _training(source: Source) -> Tuple[Json, Optional[Optimizer], str]:
+def _training(source: "Source") -> Tuple[Json, Optional[Optimizer], str]:
     """(training_config, the optimizer's state, what is wrong with them).
 
     Keras writes both last, so a save that fails half-way leaves a model that is whole; who does not want its
@@ -80,7 +82,7 @@ def _training(source: Source) -> Tuple[Json, Optional[Optimizer], str]:
         return None, None, error.message
 
 
-def _weights_file(source: Source) -> ModelFile:
+def _weights_file(source: "Source") -> ModelFile:
     # what save_weights() of a full file's group would have: the list of layers stands at the root
     if source.names("/", "layer_names") is None:
         raise _no_keras(source)
@@ -97,7 +99,7 @@ def _weights_file(source: Source) -> ModelFile:
     )
 
 
-def unknown_objects(source: Source, model: ModelFile) -> Tuple[str, ...]:
+def unknown_objects(source: "Source", model: ModelFile) -> Tuple[str, ...]:
     """What lies at the root of a file and was not written by Keras: it is not part of the model."""
     if model.form == "model":
         ours = {MODEL_WEIGHTS, OPTIMIZER_WEIGHTS}
@@ -109,7 +111,7 @@ def unknown_objects(source: Source, model: ModelFile) -> Tuple[str, ...]:
     return tuple(attributes + members)
 
 
-def _no_keras(source: Source) -> NotKerasError:
+def _no_keras(source: "Source") -> NotKerasError:
     """The error for a file with neither a config nor a list of layers."""
     if MODEL_WEIGHTS in source.groups:
         return NotKerasError(
@@ -128,7 +130,7 @@ def _no_keras(source: Source) -> NotKerasError:
     return NotKerasError("HDF5, but no Keras model and no Keras weights", "only files that Keras saved can be read")
 
 
-def _layer_weights(source: Source, base: str) -> Tuple[LayerWeights, ...]:
+def _layer_weights(source: "Source", base: str) -> Tuple[LayerWeights, ...]:
     """The groups of the layers below `base`, in the order of `layer_names`."""
     names = source.names(base or "/", "layer_names")
     if names is None:
@@ -149,7 +151,7 @@ def _check_distinct(paths: List[str]) -> None:
         seen.add(path)
 
 
-def _group(source: Source, base: str, layer: str) -> LayerWeights:
+def _group(source: "Source", base: str, layer: str) -> LayerWeights:
     path = _joined(base, layer)
     if path not in source.groups:
         raise WeightsError(f"layer {layer!r} has no group in the file", "the file is damaged: get a fresh copy")
@@ -173,7 +175,7 @@ def _group(source: Source, base: str, layer: str) -> LayerWeights:
     return LayerWeights(layer, tuple(refs))
 
 
-def _own_weights(source: Source, base: str, weights: Tuple[LayerWeights, ...]) -> Optional[LayerWeights]:
+def _own_weights(source: "Source", base: str, weights: Tuple[LayerWeights, ...]) -> Optional[LayerWeights]:
     """The group of the model's own weights, where there is one beside the layers' groups."""
     if f"{base}/{OWN_WEIGHTS}" not in source.groups or OWN_WEIGHTS in {group.layer for group in weights}:
         return None
@@ -188,7 +190,7 @@ def _joined(base: str, name: str) -> str:
     return f"{base}/{name}"
 
 
-def _optimizer(source: Source) -> Optional[Optimizer]:
+def _optimizer(source: "Source") -> Optional[Optimizer]:
     if OPTIMIZER_WEIGHTS not in source.groups:
         return None
     paths = source.below(OPTIMIZER_WEIGHTS)

@@ -8,10 +8,32 @@ external links, external storage, virtual datasets, filters that come from plug-
 that are not plain numbers, shapes that the file has no bytes for, groups nested without end.
 """
 
-from .opening import SIGNATURE, is_hdf5, library_versions, open_source, root_names
-from .source import ATTRIBUTE_LIMIT, BLOCK, LONGEST_ATTRIBUTE, Source, as_text
-from .survey import DEEPEST_GROUP
-from .target import Target, new_file, set_texts, writing
+from typing import TYPE_CHECKING
+
+from .._lazy import importer
+from .signature import SIGNATURE, check_signature, is_hdf5
+
+if TYPE_CHECKING:
+    from .opening import library_versions, open_source, root_names
+    from .source import ATTRIBUTE_LIMIT, BLOCK, LONGEST_ATTRIBUTE, Source, as_text
+    from .survey import DEEPEST_GROUP
+    from .target import Target, new_file, set_texts, writing
+
+_HOMES = {
+    "ATTRIBUTE_LIMIT": "source",
+    "BLOCK": "source",
+    "DEEPEST_GROUP": "survey",
+    "LONGEST_ATTRIBUTE": "source",
+    "Source": "source",
+    "Target": "target",
+    "as_text": "source",
+    "library_versions": "opening",
+    "new_file": "target",
+    "open_source": "opening",
+    "root_names": "opening",
+    "set_texts": "target",
+    "writing": "target",
+}
 
 __all__ = [
     "ATTRIBUTE_LIMIT",
@@ -22,6 +44,7 @@ __all__ = [
     "Source",
     "Target",
     "as_text",
+    "check_signature",
     "is_hdf5",
     "library_versions",
     "new_file",
@@ -30,3 +53,6 @@ __all__ = [
     "set_texts",
     "writing",
 ]
+
+# What needs h5py is imported when it is first used: a file that is no HDF5 does not wait for it.
+__getattr__ = importer(__name__, _HOMES)

@@ -22,7 +22,7 @@ import tempfile
 import threading
 import time
 import weakref
-from typing import IO, Any, Callable, Dict, Iterator, List, Optional, Set, Tuple, TypeVar
+from typing import IO, Any, Callable, Dict, Iterator, List, Optional, Set, Tuple, TypeVar, Union
 
 from ..errors import WorkerError
 
@@ -51,7 +51,7 @@ _lock = threading.Lock()
 
 
 def isolated(
-    function: Callable[[Given], Result],
+    function: Union[str, Callable[[Given], Result]],
     argument: Given,
     *,
     timeout: Optional[float] = None,
@@ -62,8 +62,8 @@ def isolated(
 
     Parameters
     ----------
-    function : callable
-        A function of a module, which the worker imports.
+    function : callable or str
+        A function of a module, or "module:function", which this process then need not import itself.
     argument : object
         Anything that can be pickled.
     timeout : float, optional
@@ -86,7 +86,8 @@ def isolated(
     worker: Optional[Worker] = getattr(_here, "worker", None)
     if worker is None or not worker.usable:
         _here.worker = None  # ends the old one first
-        worker = _here.worker = Worker(function.__module__)
+        module = function.split(":")[0] if isinstance(function, str) else function.__module__
+        worker = _here.worker = Worker(module)
     result: Result = worker.call((function, argument, memory), timeout, memory, run)
     return result
 
@@ -318,16 +319,25 @@ def serve(parent: int, module: str) -> None:
         limit.set(None)
 
 
-def _answer(function: Callable[[Given], object], argument: Given) -> bytes:
+def _answer(function: Union[str, Callable[[Given], object]], argument: Given) -> bytes:
     """The pickled result, or the pickled exception."""
     try:
-        return pickle.dumps((True, function(argument)))
+        return pickle.dumps((True, _found(function)(argument)))
     except Exception as error:  # noqa: BLE001  it is raised again on the other side
         try:
             pickle.loads(pickle.dumps(error))
         except Exception:  # noqa: BLE001  some exceptions cannot be pickled, and say so in their own ways
             error = RuntimeError(f"{type(error).__name__}: {error}")
         return pickle.dumps((False, error))
+
+
+def _found(function: Union[str, Callable[[Given], object]]) -> Callable[[Given], object]:
+    """A function that may be named as "module:function"."""
+    if not isinstance(function, str):
+        return function
+    module, name = function.split(":")
+    found: Callable[[Given], object] = getattr(importlib.import_module(module), name)
+    return found
 
 
 class _Limits:

@@ -4,9 +4,9 @@ tf.keras from 1.15 on writes them wherever a path has no `.h5`.  Nothing of a gr
 the folder is opened: shards are named by the prefix and two numbers, `checkpoint` files are not followed.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from .._lazy import importer
 from .places import SAVED_MODEL, Found, files, find, is_part, is_saved_model, is_tensorflow, prefixes
 
 if TYPE_CHECKING:
@@ -29,9 +29,5 @@ __all__ = [
     "read",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    """What only such a source needs is imported when one is opened."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module("." + _HOMES[name], __name__), name)
+# What only such a source needs is imported when one is opened.
+__getattr__ = importer(__name__, _HOMES)

@@ -9,8 +9,6 @@ that can be trained on, or that new statistics can be measured for.  Reads no fi
 from dataclasses import replace
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-import numpy as np
-
 from ..errors import NonFiniteError, WeightsError
 from ..model import Layer, LayerWeights, ModelFile, WeightRef, element_count
 from .assignment import expected_weights, split
@@ -70,6 +68,8 @@ class HealthCheck:
 
     def see(self, layer: str, ref: WeightRef, block: bytes, code: str) -> None:
         """Count NaN and Inf in one block of a weight's elements; `code` is their type."""
+        import numpy as np  # a file that cannot be opened need not wait for it
+
         dtype = np.dtype(code or ref.dtype)
         if dtype.kind not in "fc" or ref.path in self._reset:
             return
@@ -175,6 +175,8 @@ def _normalizes(layer: Layer) -> bool:
 
 def with_neutral(block: bytes, code: str, neutral: float) -> bytes:
     """The block with `neutral` in place of what is not finite; every other bit as it was."""
+    import numpy as np
+
     values = np.frombuffer(block, np.dtype(code))
     return np.where(np.isfinite(values), values, values.dtype.type(neutral)).astype(values.dtype).tobytes()
 
