@@ -702,8 +702,9 @@ def test_names_alone_refuse_and_name_the_layers(weights, outputs, doubt):
     "weights", ["a/kernel:4,3 a/bias:5", "b/gamma:4 b/beta:5", "l/kernel:4,12 l/recurrent_kernel:3,9"]
 )
 def test_names_alone_check_shapes(weights):
-    with pytest.raises(WeightsError, match="shapes of its weights"):
+    with pytest.raises(WeightsError, match="shapes of its weights") as caught:
         split_by_names(refs(weights))
+    assert "--architecture" in caught.value.hint
 
 
 @given(seed=st.integers(0, 10**9))

@@ -200,7 +200,7 @@ class _Named:
                 raise _doubt("no layer of Keras has just the weights ({})".format(", ".join(roles)), [self.name])
             if not _shapes_agree(kind, shapes):
                 text = ", ".join(f"{ref.name} {ref.shape}" for _, ref in part)
-                raise WeightsError(f"layer {self.name!r}: the shapes of its weights do not go together: {text}")
+                raise WeightsError(f"layer {self.name!r}: the shapes of its weights do not go together: {text}", _HINT)
 
 
 def _shapes_agree(kind: str, shapes: Dict[str, Tuple[int, ...]]) -> bool:
