@@ -32,6 +32,22 @@ CHANGES = [
     "low, high = sorted([0, 1])[0] + low, high",
     "high = low + sum([step] * 1)",
     "(low, high), n = (low, high), n + c",
+    "both = {'low': low}; both['high'] = high; low, high = both.get('low', 0), both['high']",
+    "low = sum(step for k in range(i)) + c if all(k < parts for k in range(i)) else low",
+    "ends = [low]; ends += [high]; low, high = ends",
+    "ends = [high]; ends.insert(0, low); high = ends.pop(); low = ends[-1]",
+    "assert parts > i, 'part %d of %d' % (i, parts)",
+    "assert K.int_shape(x)[1] == 4 and len(K.int_shape(x)) == 2",
+    "if i >= parts: raise ValueError('{}'.format(parts))",
+    "if K.int_shape(x)[1] != 4: raise ValueError('columns: %s' % (K.int_shape(x),))",
+    "low, high = {k: (low, high) for k in range(parts)}[i]",
+    "low = [0, low][i in {0, 1, 2}] if i in (0, 1, 2, 3) else low",
+    "low = ~-low if c == 1 else low",
+    "low = low + ~c",
+    "low, high = tuple(step * k for k in (i, i + 1))",
+    "pairs = [(i, low), (i, high)]; low, high = [b for a, b in pairs if a == i]",
+    "seen = []; high = [seen.append(high) or seen[0]][0]",
+    "high = high if any(k == parts - 1 for k in (i, c)) else low + step",
 ]
 CUTS = [
     "x[low:high]",
@@ -55,8 +71,48 @@ CUTS = [
     "tf.concat([x[low:high], x[high:high]], 0)",
     "x[slice(low, high)]",
     "(lambda a, b: x[a:b])(low, high)",
+    "(lambda *ends: x[ends[0]:ends[1]])(low, high)",
+    "(lambda *ends, **more: x[ends[0]:more['high']])(low, high=high)",
+    "(lambda a, b: x[a:b])(*[low, high])",
+    "(lambda a, b=0: x[a:b])(low, **{'b': high})",
+    "(lambda a, b, c=0, *d: x[a + c:b])(*(low, high) + (c,))",
+    "K.slice(*[x, [low, 0], [high - low, -1]])",
+    "tf.gather(x, *[tf.range(*[low, high])])",
+    "tf.slice(x, **{'begin': [low, 0], 'size': [high - low, -1]})",
     "[x[k * step:(k + 1) * step] for k in range(parts)][i]",
 ]
+
+# what Python 2 does not have
+CHANGES_3 = [
+    "low, *rest = [low, high, n]; high, n = rest",
+    "*rest, high = [low, high]; low, = rest",
+    "low, high = [*[low, high]]",
+    "low, high = (*(low,), *[high])",
+    "both = {**{'low': low, 'high': low}, 'high': high}; low, high = both['low'], both['high']",
+    "def ends(a, *, b=high, c=0): return a + c, b\n    low, high = ends(low, c=c)",
+    "def ends(a: int, *rest: int, b: int = 1) -> tuple: return (a, *rest)[:2]\n    low, high = ends(low, high, n, b=2)",
+    "both = {'low': low, 'high': high}; low, high = [value for key, value in both.items()]",
+    "low, high = (both := (low, high))",
+    "name = f'part_{i}_{parts!r:>4}'; low, high = low, high",
+]
+CUTS_3 = [
+    "(lambda a, *, b: x[a:b])(low, b=high)",
+    "(lambda a, b, **more: x[a:b])(*[low], *(high,), **{'k': i}, **{'l': c})",
+    "(lambda *, low, high: x[low:high])(**{'low': low, 'high': high})",
+]
+
+
+def runs_here(lines):
+    """Whether this Python knows the syntax; some of it is newer than 3.4."""
+    try:
+        compile("def f(x, i, parts, c, low, high, n, step):\n    " + lines, "", "exec", 0, True)
+    except SyntaxError:
+        return False
+    return True
+
+
+CHANGES += [line for line in CHANGES_3 if runs_here(line)]
+CUTS += [cut for cut in CUTS_3 if runs_here("return " + cut)]
 
 
 def source_of(rng):

@@ -204,11 +204,11 @@ def test_a_loop_without_end_is_given_up():
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        ({}, "its arguments do not fit its parameters"),
+        ({}, "its arguments do not fit its parameters: 'which' has no value in the file"),
         ({"which": 0, "of": 2, "more": 1}, "its arguments do not fit its parameters"),
         ({"which": 0, "batch": 2}, "its arguments do not fit its parameters"),
         ({"which": 0, "of": 0}, "it computes '//' of sizes"),
-        ({"which": 0, "of": {"type": "ndarray", "value": 2}}, "it is given a value of an unknown kind"),
+        ({"which": 0, "of": {"type": "ndarray", "value": 2}}, "it is given an array"),
         ({"which": -1, "of": 2}, "it may count rows from the end"),
         ({"which": 0, "of": 10**9}, "it divides by 1000000000"),
     ],

@@ -2,7 +2,8 @@
 
 from typing import Dict, Mapping, Optional, Sequence
 
-from .functions import PURE, TABLE, apply, items_of, module_of
+from .containers import Bound
+from .functions import EXHAUSTING, PURE, TABLE, apply, items_of, module_of
 from .interpreter import TEXT, Domain, Function
 from .marshal import Other
 from .operations import binary, compare_values, static_shape, subscript, truth
@@ -37,6 +38,8 @@ class RowDomain(Domain):
         return binary(symbol, left, right)
 
     def unary(self, symbol: str, value: object) -> object:  # noqa: D102
+        if symbol == "~":  # of a whole number; all else is as unknown as its negative
+            return binary("-", binary("*", value, -1), 1) if isinstance(value, int) else binary("~", value, 0)
         return binary("*", value, -1) if symbol == "-" else binary("+", value, 0)
 
     def compare(self, symbol: str, left: object, right: object) -> object:  # noqa: D102
@@ -67,6 +70,8 @@ class RowDomain(Domain):
             return 1 + self.cost(value.start) + self.cost(value.stop)
         if isinstance(value, Vector):
             return sum(self.cost(item) for item in value.items)
+        if isinstance(value, dict):
+            return len(value)
         if isinstance(value, (list, tuple)):
             # lists in lists cost nothing more: they were paid for when they were made
             return len(value) + sum(self.cost(item) for item in value if not isinstance(item, (list, tuple)))
@@ -106,6 +111,9 @@ class RowDomain(Domain):
             return Unknown(reason)
         raise Undecided(reason)
 
+    def exhausts(self, function: object) -> bool:  # noqa: D102
+        return isinstance(function, Name) and function.path in EXHAUSTING
+
     def enter(self, manager: object) -> object:  # noqa: D102
         if isinstance(manager, Scope):
             return TEXT  # the name of a scope
@@ -120,7 +128,7 @@ def _can_change(values: Sequence[object]) -> bool:
         if not stack:
             return False
         value = stack.pop()
-        if isinstance(value, (list, Function)):
+        if isinstance(value, (list, dict, Bound, Function)):
             return True
         if isinstance(value, tuple):
             stack.extend(value[:_MOST_LOOKED_AT])
@@ -136,12 +144,8 @@ def _call_method(method: Method, args: Sequence[object], kwargs: Mapping[str, ob
             return static_shape(owner)
         if name == "set_shape":
             return None  # what was not known when the model was built, or an error
-    if isinstance(owner, (list, tuple, OpenTuple)) and not kwargs:
-        if name == "as_list" and not args:
-            return owner if isinstance(owner, OpenTuple) else list(owner)
-        if name == "append" and len(args) == 1 and isinstance(owner, list):
-            owner.append(args[0])
-            return None
+    if isinstance(owner, (list, tuple, OpenTuple)) and name == "as_list" and not args and not kwargs:
+        return owner if isinstance(owner, OpenTuple) else list(owner)
     if isinstance(owner, (str, Other)) and name in ("format", "join", "lower", "upper", "strip"):
         return TEXT
     raise Undecided(f"it calls the method {name!r}")

@@ -34,6 +34,7 @@ from .operations import (
     static_shape,
     strided_slice,
     to_int,
+    truth,
     zeros_like,
 )
 from .rows import gather, slice_rows, split
@@ -42,7 +43,7 @@ from .sizes import (
     Undecided,
     fixed,
 )
-from .values import MAX_ITEMS, Mean, Name, OpenTuple, Rows, Sum, Unknown, all_tensors, is_tensor
+from .values import MAX_ITEMS, Mean, Name, OpenTuple, Rows, Sum, Unknown, all_tensors, is_tensor, not_in_file
 
 # What the customary names of modules stand for.  A name counts only below one of the roots.
 _MODULES: Dict[str, str] = {
@@ -63,13 +64,22 @@ _MODULES: Dict[str, str] = {
     "ops": "ops",
     "layers": "layers",
     "KL": "layers",
+    "nn": "nn",
+    "nn_ops": "nn",
+    "image": "image",
+    "image_ops": "image",
+    "linalg": "linalg",
+    "linalg_ops": "linalg",
+    "random": "random",
+    "random_ops": "random",
 }
 _ROOTS = frozenset(
     ("tf", "tensorflow", "K", "KB", "backend", "keras_backend", "array_ops", "math_ops", "keras", "tf_keras")
-    + ("gen_array_ops", "gen_math_ops", "ops", "layers", "KL")
+    + ("gen_array_ops", "gen_math_ops", "ops", "layers", "KL", "nn", "nn_ops", "image_ops", "linalg_ops", "random_ops")
 )
-# modules of TensorFlow whose functions leave lists that they are given alone
-PURE = frozenset(("tf", "K", "ops", "layers"))
+_NUMPY = frozenset(("np", "numpy"))
+# modules of TensorFlow whose functions leave lists that they are given alone; some of numpy's do not
+PURE = frozenset(("tf", "K", "ops", "layers", "nn", "image", "linalg"))
 
 
 class Row(NamedTuple):
@@ -242,6 +252,8 @@ FUNCTIONS: Tuple[Row, ...] = (
     Row("python", "list", "x", lambda x: x if isinstance(x, OpenTuple) else list(items_of(x))),
     Row("python", "tuple", "x", lambda x: x if isinstance(x, OpenTuple) else tuple(items_of(x))),
     Row("python", "sum", "x", lambda x: _python_sum(items_of(x))),
+    Row("python", "any", "x", lambda x: any(truth(item) for item in items_of(x))),
+    Row("python", "all", "x", lambda x: all(truth(item) for item in items_of(x))),
     Row("python", "min", "a b", extreme(True)),
     Row("python", "max", "a b", extreme(False)),
     Row("python", "slice", "a b c", lambda *given: _python_slice(*given)),
@@ -309,6 +321,7 @@ def items_of(value: object) -> Sequence[object]:
         return value
     if isinstance(value, OpenTuple):
         raise Undecided("it loops over a list of unknown length")
+    value = not_in_file(value) if isinstance(value, Name) else value
     raise Undecided(value.reason if isinstance(value, Unknown) else "it loops over something that is not a list")
 
 
@@ -322,12 +335,16 @@ def _by_module() -> Dict[Tuple[str, str], Row]:
 
 
 TABLE = _by_module()
+# Python's functions that go through one list, or whatever gives its items one by one, and return
+EXHAUSTING = frozenset((name,) for name in ("sum", "list", "tuple", "any", "all", "enumerate", "zip"))
 
 
 def module_of(path: Tuple[str, ...]) -> str:
-    """Which module's function a dotted path names: "tf", "K", "ops", "layers", "python", or ""."""
+    """Which module's function a dotted path names: "tf", "K", "ops", "nn", "python", "np", "np.linalg", or ""."""
     if len(path) == 1:
         return "python"
+    if path[0] in _NUMPY:
+        return ".".join(("np",) + path[1:-1])
     if path[0] not in _ROOTS:
         return ""
     return _MODULES.get(path[-2], "")

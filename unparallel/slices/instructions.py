@@ -33,6 +33,15 @@ MAX_CODE = 1 << 15
 NO_NULL, NULL_BELOW, NULL_ABOVE = 0, 1, 2
 
 
+class Star(NamedTuple):
+    """What a call before 3.6 has beside single arguments."""
+
+    positional: bool
+    keywords: bool
+    #: `*args` lies below the pairs of name and value, not above
+    below: bool
+
+
 class Instruction(NamedTuple):
     """One operation.
 
@@ -86,6 +95,8 @@ class Routine:
         the stack when the handler takes over: the topmost of these is called.
     catches : bool
         Whether a handler in that table does more than clean up.
+    ordered : bool
+        Whether dicts keep their order, as since 3.6.
     """
 
     code: Code
@@ -93,10 +104,14 @@ class Routine:
     cells: Tuple[Tuple[int, int], ...]
     guards: Dict[int, int]
     catches: bool
+    ordered: bool = True
 
     def means_the_same(self, other: "Routine") -> bool:
         """Whether another reading of the same code object is no other to the interpreter."""
-        return self.instructions == other.instructions and self.guards == other.guards and self.catches == other.catches
+        mine, others = (
+            (routine.instructions, routine.guards, routine.catches, routine.ordered) for routine in (self, other)
+        )
+        return mine == others
 
 
 class _Raw(NamedTuple):
@@ -195,7 +210,7 @@ class _Decoder:
         if not found or found[-1].op not in ENDS:
             raise self.unfit()
         catches, guards = _handlers(code, sweep, starts)
-        return Routine(code, tuple(found), _own_cells(code), guards, catches)
+        return Routine(code, tuple(found), _own_cells(code), guards, catches, self.version.number >= (3, 6))
 
     def _lines_fit(self, code: Code) -> bool:
         # 3.10 counts jumps in another unit than 3.8 and 3.9 but shares their layout.  Its table of lines
@@ -254,6 +269,14 @@ class _Decoder:
         if op in ("MAKE_FUNCTION", "MAKE_FUNCTION_COUNTED", "MAKE_CLOSURE"):
             # whether the qualified name lies on the stack
             value = (3, 0) <= self.version.number < (3, 11)
+        elif op == "CALL_PAIRS_AND_MORE":
+            value = Star("VAR" in raw.op, "DICT" in raw.op, self.version.number >= (3, 5))
+        elif op == "CALL_FUNCTION_EX":
+            # whether the function takes two places
+            value = self.version.number >= (3, 11)
+        elif op == "MAP_ADD":
+            # whether the key lies above the value
+            value = self.version.number < (3, 8)
         return Instruction(op, arg, value, target)
 
     def _target(self, raw: _Raw) -> int:
@@ -273,6 +296,12 @@ class _Decoder:
             op = kind
         elif op == "CALL_FUNCTION" and number < (3, 6):
             op = "CALL_PAIRS"
+        elif op in _WITH_STARS:
+            op = "CALL_PAIRS_AND_MORE"
+        elif op == "BUILD_MAP" and number < (3, 5):
+            arg = 0  # only how much room to make
+        elif op == "BUILD_MAP_UNPACK_WITH_CALL" and number < (3, 6):
+            arg &= 255  # above it stands where the function lies
         elif op == "MAKE_FUNCTION" and number < (3, 6):
             op = "MAKE_FUNCTION_COUNTED"
         elif op == "MAKE_FUNCTION" and number >= (3, 13):
@@ -350,8 +379,11 @@ class _Entry(NamedTuple):
 
 # What a handler may consist of so that an exception leaves the function after all: a comprehension inside a function
 # (3.12 on) restores variables, a `with` asks the context manager, and both have handlers for their handlers.
+_WITH_STARS = ("CALL_FUNCTION_VAR", "CALL_FUNCTION_DICT", "CALL_FUNCTION_VAR_DICT")
 _RESTORE = ("SWAP", "POP_TOP", "STORE_FAST", "STORE_FAST_STORE_FAST")
 _AGAIN = ["COPY", "POP_EXCEPT", "RERAISE"]
+# a generator (3.12 on) makes another error of a StopIteration
+_STOPPED = ["CALL_INTRINSIC_1", "RERAISE"]
 _ASK = ["PUSH_EXC_INFO", "WITH_EXCEPT_START"]
 
 
@@ -364,9 +396,20 @@ def _handlers(code: Code, sweep: List[_Raw], starts: Dict[int, int]) -> Tuple[bo
             for index, raw in enumerate(sweep):
                 if entry.start <= raw.start < entry.end:
                     guards[index] = entry.depth
-        elif ops[:3] != _AGAIN and next((op for op in ops if op not in _RESTORE), "") != "RERAISE":
+        elif (
+            ops[:3] != _AGAIN
+            and ops[:2] != _STOPPED
+            and next((op for op in ops if op not in _RESTORE), "") != "RERAISE"
+        ):
             return True, {}
     return False, guards
+
+
+def _raises_again(ops: List[str]) -> bool:
+    """Whether a handler does nothing but clean up, or raise another error."""
+    if ops[:3] == _AGAIN or ops[:2] == _STOPPED:
+        return True
+    return next((op for op in ops if op not in _RESTORE), "") == "RERAISE"
 
 
 def _asks_only(ops: List[str]) -> bool:

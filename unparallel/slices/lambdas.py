@@ -6,6 +6,7 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tup
 
 from ..errors import BytecodeError
 from ..model import Json
+from .containers import Given, GivenDict
 from .domain import RowDomain
 from .instructions import Routine, readings
 from .interpreter import Budget, Cell, Function, Machine
@@ -155,7 +156,7 @@ def _walk(
 ) -> object:
     """What a function gives by one reading; lists are made anew, since it may change them."""
     defaults = tuple([from_json(value) for value in saved.defaults])
-    closure = tuple([Cell(from_json(value)) for value in saved.closure])
+    closure = tuple([Cell(from_json(value), given=True) for value in saved.closure])
     given = {name: from_json(value) for name, value in kwargs.items()}
     for name in ("mask", "training"):
         # Keras itself gives these to a function that asks for them
@@ -168,10 +169,22 @@ def _walk(
 def from_json(value: Json, depth: int = 0) -> object:
     """An argument as the function would get it."""
     if isinstance(value, list) and depth < MAX_NESTING:
-        return [from_json(item, depth + 1) for item in value]
+        return Given([from_json(item, depth + 1) for item in value])
+    if isinstance(value, dict) and depth < MAX_NESTING:
+        if value.get("type") == "ndarray":
+            return _array(value.get("value"))
+        return GivenDict({key: from_json(item, depth + 1) for key, item in value.items()})
     if value is None or isinstance(value, (bool, int, float, str, Name, Unknown)):
         return value  # the last two only in a live function's closure
     return Unknown("it is given a value of an unknown kind")
+
+
+def _array(items: Json) -> object:
+    """A numpy array, which Keras before 2.2.4 wrote as `{"type": "ndarray", "value": [...]}`."""
+    numbers = whole_numbers(items) if isinstance(items, list) else []
+    if 0 < len(numbers) <= MAX_ITEMS and numbers == items:
+        return Vector(tuple(numbers))
+    return Unknown("it is given an array")
 
 
 def _agreed(results: Sequence[object]) -> object:

@@ -28,6 +28,13 @@ class Other:
 
 
 @dataclass(frozen=True)
+class Constants:
+    """A set, by its items: all that is asked of one is whether it holds something."""
+
+    items: Tuple[object, ...]
+
+
+@dataclass(frozen=True)
 class Code:
     """One code object.
 
@@ -37,8 +44,8 @@ class Code:
         First Python version with this order of fields: "2.7", "3.4", "3.8" or "3.11".
     name : str
         The function's own name.
-    argcount, kwonly : int
-        Number of positional and of keyword-only parameters.
+    argcount, kwonly, posonly : int
+        Number of positional and of keyword-only parameters, and of those that no keyword can give.
     code : bytes
         The instructions.
     consts, names : tuple
@@ -64,6 +71,7 @@ class Code:
     nlocals: int
     lines: bytes = b""
     exceptions: bytes = b""
+    posonly: int = 0
 
     @property
     def parameters(self) -> Tuple[str, ...]:
@@ -245,12 +253,13 @@ def _read_complex_text(reader: _Reader, depth: int) -> Other:
     return Other("complex")
 
 
-def _read_group(kind: str) -> Callable[[_Reader, int], Other]:
-    def read(reader: _Reader, depth: int) -> Other:
-        reader.items(reader.number(), depth)
-        return Other(kind)
+def _read_list(reader: _Reader, depth: int) -> Other:
+    reader.items(reader.number(), depth)
+    return Other("list")
 
-    return read
+
+def _read_set(reader: _Reader, depth: int) -> Constants:
+    return Constants(reader.items(reader.number(), depth))
 
 
 def _read_dict(reader: _Reader, depth: int) -> Other:
@@ -300,6 +309,7 @@ def _build_code(reader: _Reader, found: Dict[str, Any]) -> Code:
         nlocals,
         found["lines"],
         found.get("exceptions", b""),
+        found.get("posonly", 0),
     )
 
 
@@ -348,9 +358,9 @@ _READERS: Dict[str, Callable[[_Reader, int], object]] = {
     "Z": lambda reader, depth: reader.text(reader.take(1)[0], "latin-1"),
     "(": lambda reader, depth: reader.items(reader.number(), depth),
     ")": lambda reader, depth: reader.items(reader.take(1)[0], depth),
-    "[": _read_group("list"),
-    "<": _read_group("set"),
-    ">": _read_group("set"),
+    "[": _read_list,
+    "<": _read_set,
+    ">": _read_set,
     "{": _read_dict,
     "r": _read_reference,
     "c": _read_code,

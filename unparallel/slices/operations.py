@@ -41,6 +41,7 @@ from .values import (
     as_vector,
     is_tensor,
     is_vector,
+    not_in_file,
 )
 
 
@@ -296,6 +297,8 @@ def binary(symbol: str, left: object, right: object) -> object:
     for value in (left, right):
         if isinstance(value, Unknown):
             return value
+        if isinstance(value, Name):
+            return not_in_file(value)
     if isinstance(left, (int, float)) and isinstance(right, (int, float)):
         return _binary_plain(symbol, left, right)
     if isinstance(left, Vector) or isinstance(right, Vector):
@@ -414,6 +417,8 @@ def compare_values(symbol: str, left: object, right: object) -> object:
     for value in (left, right):
         if isinstance(value, Unknown):
             return value
+        if isinstance(value, Name):
+            return not_in_file(value)
     return Unknown("it compares sizes that depend on the batch")
 
 
@@ -421,14 +426,17 @@ def truth(value: object) -> bool:
     """Which way a condition goes."""
     if value is None or isinstance(value, (int, float, str, list, tuple)):
         return bool(value)
+    value = not_in_file(value) if isinstance(value, Name) else value
     raise Undecided(value.reason if isinstance(value, Unknown) else "a condition depends on the batch")
 
 
 def subscript(value: object, index: object) -> object:
     """`value[index]`."""
-    for part in (value, index):
+    for part in (value, *_bounds(index)):
         if isinstance(part, Unknown):
             return part
+        if isinstance(part, Name):
+            return not_in_file(part)
     if isinstance(value, (Tensor, Rows)):
         return index_tensor(value, index)
     if isinstance(value, (list, tuple)):
@@ -441,6 +449,12 @@ def subscript(value: object, index: object) -> object:
     if isinstance(value, OpenTuple):
         return _open_part(value.items, value.tail, index)
     raise Undecided("it indexes something that is not known")
+
+
+def _bounds(index: object) -> List[object]:
+    """An index, and what it is made of."""
+    parts = [index, *index] if isinstance(index, tuple) else [index]
+    return parts + [bound for part in parts if isinstance(part, slice) for bound in (part.start, part.stop, part.step)]
 
 
 def _as_vector_if_list(value: object) -> object:

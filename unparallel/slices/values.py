@@ -144,6 +144,12 @@ class OpenTuple(Comparable):
     tail: Tail
 
 
+def not_in_file(name: Name) -> Unknown:
+    """A value that only the Python that saved the file had."""
+    what = "a global that" if len(name.path) == 1 else "which"
+    return Unknown(f"it uses {'.'.join(name.path)!r}, {what} is not in the file")
+
+
 def is_tensor(value: object) -> bool:
     """Whether a value is a tensor of some kind."""
     return isinstance(value, TENSORS)
