@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Any, Iterator, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, Callable, Iterator, Mapping, NamedTuple, Sequence, Tuple, TypeVar
 
 from ..errors import ConfigError
 from ..graph import layer_order
@@ -85,8 +85,24 @@ def calls_in_order(layers: Mapping[str, Sequence[tuple[TensorKey, ...]]], ends: 
     return list(done)
 
 
+Result = TypeVar("Result")
+
+
+def _once(model: Model, what: str, make: Callable[[Model], Result]) -> Result:
+    """What follows from a model, which never changes, worked out once: walks of thousands of calls."""
+    found: Result | None = model.__dict__.get(what)
+    if found is None:
+        found = make(model)
+        object.__setattr__(model, what, found)
+    return found
+
+
 def model_calls(model: Model) -> list[tuple[Layer, int, Call]]:
     """All calls of a new model in order."""
+    return _once(model, "_calls", _model_calls)
+
+
+def _model_calls(model: Model) -> list[tuple[Layer, int, Call]]:
     layers = {layer.name: [reads(call) for call in layer.calls] for layer in model.layers}
     known = model.by_name
     return [(known[name], i, known[name].calls[i]) for name, i in calls_in_order(layers, model.outputs)]
@@ -191,7 +207,7 @@ def is_operation(layer: Layer) -> bool:
 
 def mask_operations(model: Model) -> set[str]:
     """What Keras 3 calls the operations that make a model's masks, without their numbers."""
-    return set() if model.sequential else _Symbolic(model).kinds
+    return set() if model.sequential else _symbolic(model).kinds
 
 
 def order(model: Model) -> list[str]:
@@ -204,9 +220,16 @@ def order(model: Model) -> list[str]:
     """
     if model.sequential:
         return [layer.name for layer in model.layers if layer.class_name != "InputLayer"]
+    return _once(model, "_order", _order)
+
+
+def _order(model: Model) -> list[str]:
     known = {layer.name for layer in model.layers if not is_operation(layer)}
-    graph = _Symbolic(model)
-    return [name for name in layer_order(graph.topology()) if name in known]
+    return [name for name in layer_order(_symbolic(model).topology()) if name in known]
+
+
+def _symbolic(model: Model) -> _Symbolic:
+    return _once(model, "_graph", _Symbolic)
 
 
 def doubtful(model: Model) -> tuple[str, str] | None:
@@ -217,7 +240,7 @@ def doubtful(model: Model) -> tuple[str, str] | None:
     """
     if model.sequential:
         return None
-    graph = _Symbolic(model)
+    graph = _symbolic(model)
     if not graph.merged_masks:
         return None
     orders = [layer_order(graph.topology()), layer_order(_Symbolic(model, False).topology())]
