@@ -115,7 +115,7 @@ def modern(old: Old) -> Old:
     if words and old.class_name not in KEPT_WHOLE:
         old = old._replace(config=_config(old.class_name, old.config))
     old = old._replace(class_name=CLASSES.get(old.class_name, old.class_name))
-    if old.context.backend == "theano" and old.class_name in THEANO:
+    if old.context.backend == "theano" and old.class_name in THEANO and old.arrays:
         old = _from_theano(old)
     return old
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Any
 
 from .. import keras_config
 from ..arrays import ArraySource
@@ -16,7 +15,7 @@ from ..plan import make_plan as make_single_plan
 from ..weights.health import HealthCheck
 from . import archive as files
 from .training import training_state
-from .translate import bare_archive, translate
+from .translate import Attempt, attempt, bare_archive
 from .values import Archive, Context, Model, Outlook
 
 
@@ -46,15 +45,33 @@ def make_plan(before: ModelFile, options: ConvertOptions) -> Keras3Plan:
     """
     if options.weights_only:
         raise Keras3Error("a .keras file holds a whole model, not weights alone", "write a .h5, or drop --weights-only")
-    return keras3_plan(single_plan(before, options), options)
+    plan = single_plan(before, options)
+    return keras3_plan(plan, options, attempted(plan, options))
 
 
-def keras3_plan(plan: Plan, options: ConvertOptions) -> Keras3Plan:
-    """The plan for an archive, from that for the single model."""
-    after = plan.after
-    if after.topology is None:
+def attempted(plan: Plan, options: ConvertOptions) -> Attempt:
+    """The single model's translation, as far as it comes.
+
+    Raises
+    ------
+    NeedsArchitectureError
+        The file has no config.
+    """
+    if plan.after.topology is None:
         raise NeedsArchitectureError("a .keras file holds a model's config, which this file has not", ARCHITECTURE)
-    new, context = translate(after, activation_options(options))
+    return attempt(plan.after, dict(options.activations or ()))
+
+
+def keras3_plan(plan: Plan, options: ConvertOptions, tried: Attempt) -> Keras3Plan:
+    """The plan for an archive, from that for the single model and from its translation.
+
+    Raises
+    ------
+    UnparallelError
+        The translation failed, or what it needs is not to be (`--strict`).
+    """
+    after = plan.after
+    new, context = tried.whole()
     archive = compiled(after, new, context)
     if archive.custom and options.strict:
         raise Keras3Error(
@@ -72,11 +89,6 @@ def keras3_plan(plan: Plan, options: ConvertOptions) -> Keras3Plan:
     values = {item.name: getattr(plan, item.name) for item in fields(Plan)}
     values.update(after=after, warnings=warnings, notes=notes)
     return Keras3Plan(**values, archive=archive)
-
-
-def activation_options(options: ConvertOptions) -> dict[str, Any]:
-    """What the user said of activations, by name."""
-    return dict(options.activations or ())
 
 
 def single_plan(before: ModelFile, options: ConvertOptions) -> Plan:

@@ -8,24 +8,40 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from dataclasses import replace
-from typing import Any, Iterator, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Iterator, Mapping, NamedTuple, Sequence, Tuple
 
 from .. import keras_config
-from ..errors import Keras3Error, WeightsError
+from ..errors import ConfigError, Keras3Error, UnparallelError, WeightsError
 from ..model import Call as OldCall
 from ..model import Json, ModelFile, TensorKey, Topology, WeightRef, saved_layers, version_of
 from ..model import Layer as OldLayer
 from ..weights.assignment import expected_weights, split
 from . import masks, objects, shapes
 from .arrays import whole
-from .graph import calls_in_order, doubtful, is_operation, places, reads, weight_paths
+from .building import with_build_shape
+from .graph import calls_in_order, doubtful, places, reads, weight_paths
 from .layers import ALIASES, ANY, CHANNELS_FIRST, GENERAL_DROPS, REFUSED, ROWS, TRAINING, Row
 from .names import modern
+from .render import render, serialized
 from .rewrites import REWRITES, numbered
-from .values import H5, NONSENSE, Archive, Array, Call, Config, Context, Layer, Model, Old, Piece
+from .values import (
+    H5,
+    NONSENSE,
+    Archive,
+    Array,
+    Call,
+    Config,
+    Context,
+    Layer,
+    LayerOutlook,
+    Model,
+    Note,
+    Old,
+    Piece,
+    TensorSpec,
+)
 
 Arrays = Tuple[Array, ...]
-Shape = Optional[Tuple[Optional[int], ...]]
 MODELS = frozenset(["Functional", "Sequential"])
 #: Arguments of calls, beside `training`, that hold tensors or settings; by class.
 CALL_ARGUMENTS: dict[str, tuple[str, ...]] = {
@@ -33,8 +49,58 @@ CALL_ARGUMENTS: dict[str, tuple[str, ...]] = {
     "AdditiveAttention": ("return_attention_scores", "use_causal_mask", "mask"),
     "MultiHeadAttention": ("value", "key", "attention_mask", "return_attention_scores", "use_causal_mask"),
 }
+#: Layers of a file that are translated once more, since they are called on what they have made.
+MOST_REPEATS = 100
 STATEFUL = ("SimpleRNN", "GRU", "LSTM", "ConvLSTM2D", "RNN", "Bidirectional")
 CALL_ARGUMENTS.update({name: ("initial_state", "mask") for name in STATEFUL})
+
+
+class Translated(NamedTuple):
+    """What became of a model.
+
+    Attributes
+    ----------
+    model : Model or None
+        None where there is an error.
+    outputs : tuple of TensorSpec
+        What is known of each of its outputs.
+    layers : tuple of LayerOutlook
+        What became of each layer, those of nested models in place of these.
+    error : UnparallelError or None
+        Of the first layer that Keras 3 cannot express, where there is one.
+    specs : dict of TensorKey to TensorSpec
+        What is known of each tensor of the old model.
+    """
+
+    model: Model | None
+    outputs: tuple[TensorSpec, ...] = ()
+    layers: tuple[LayerOutlook, ...] = ()
+    error: UnparallelError | None = None
+    specs: Mapping[TensorKey, TensorSpec] = {}
+
+    def whole(self) -> Model:
+        """The model; raises the error of the first layer that has one."""
+        if self.error is not None:
+            raise self.error
+        assert self.model is not None
+        return self.model
+
+
+class Attempt(NamedTuple):
+    """A translation that may have failed: the new model or an error, what was said, and all layers as far as known."""
+
+    model: Model | None
+    context: Context | None
+    layers: tuple[LayerOutlook, ...] = ()
+    error: UnparallelError | None = None
+
+    def whole(self) -> tuple[Model, Context]:
+        """The new model, and what was said on the way; raises the error where there is one."""
+        if self.error is not None:
+            raise self.error
+        assert self.model is not None
+        assert self.context is not None
+        return self.model, self.context
 
 
 def translate(model: ModelFile, activations: Mapping[str, Json] | None = None) -> tuple[Model, Context]:
@@ -54,6 +120,30 @@ def translate(model: ModelFile, activations: Mapping[str, Json] | None = None) -
     WeightsError, ConfigError
         The file does not fit itself.
     """
+    return attempt(model, activations).whole()
+
+
+def attempt(model: ModelFile, activations: Mapping[str, Json] | None = None) -> Attempt:
+    """A translation that tries every layer, whatever became of those before it.
+
+    Parameters
+    ----------
+    model, activations
+        As in `translate`.
+    """
+    made = Translated(None)
+    try:
+        topology, context = _prepared(model, activations)
+        with _fitting(topology):
+            made = Translator(context).model(topology, _own_arrays(model, topology), ())
+            new = masks.without_collisions(masks.check(made.whole(), context), context)
+            _check_order(new)
+    except UnparallelError as error:
+        return Attempt(None, None, made.layers, error)
+    return Attempt(new, context, made.layers)
+
+
+def _prepared(model: ModelFile, activations: Mapping[str, Json] | None) -> tuple[Topology, Context]:
     topology = model.topology
     assert topology is not None
     if not topology.sequential:
@@ -62,11 +152,7 @@ def translate(model: ModelFile, activations: Mapping[str, Json] | None = None) -
     context = new_context(model, activations or {})
     if context.backend is None and version_of(model.keras_version) < (2, 0):
         context.note("assumed", "", "the backend was TensorFlow: Keras 1 does not say")
-    with _fitting(topology):
-        made = Translator(context).model(topology, _own_arrays(model, topology), None)
-        made = masks.without_collisions(masks.check(made, context), context)
-        _check_order(made)
-    return made, context
+    return topology, context
 
 
 def new_context(model: ModelFile, activations: Mapping[str, Json]) -> Context:
@@ -119,21 +205,40 @@ class Translator:
 
     def __init__(self, context: Context) -> None:
         self.context = context
+        self.repeats = 0
 
     # -- models
 
-    def model(self, topology: Topology, weights: Mapping[str, tuple[WeightRef, ...]], shape: Shape) -> Model:
-        """A model with its layers; `shape` is that of what it is called on, where it is known."""
-        with _fitting(topology):
-            if topology.sequential:
-                return _Sequence(self, topology, weights, shape).model()
-            return _Network(self, topology, weights, shape).model()
+    def model(
+        self,
+        topology: Topology,
+        weights: Mapping[str, tuple[WeightRef, ...]],
+        inputs: Sequence[TensorSpec],
+        path: str = "",
+    ) -> Translated:
+        """A model with its layers.
 
-    def nested(self, name: str, topology: Topology, refs: Sequence[WeightRef], shape: Shape) -> Model:
+        Parameters
+        ----------
+        topology : Topology
+        weights : dict
+            By layer.
+        inputs : sequence of TensorSpec
+            What it is called on, where that is known.
+        path : str
+            The names of the models around it, "model_1/".
+        """
+        build = _Sequence if topology.sequential else _Network
+        with _fitting(topology):
+            return build(self, topology, weights, inputs, path).translated()
+
+    def nested(
+        self, name: str, topology: Topology, refs: Sequence[WeightRef], inputs: Sequence[TensorSpec], path: str = ""
+    ) -> Translated:
         """A model inside another, whose weights are one flat list."""
         dealt = split(topology, tuple(refs), self.context.tf_keras)
-        weights = {group.layer: group.weights for group in dealt}
-        return replace(self.model(topology, weights, shape), name=name)
+        made = self.model(topology, {group.layer: group.weights for group in dealt}, inputs, path)
+        return made._replace(model=replace(made.model, name=name) if made.model is not None else None)
 
     # -- layers
 
@@ -249,9 +354,9 @@ class Translator:
         if piece.submodel is not None:
             model = replace(piece.submodel, name=_clean(old.name))
             return render(model), tuple(weight_paths(model)), piece
-        return _object(piece, _clean(old.name)), piece.arrays, piece
+        return serialized(piece, _clean(old.name)), piece.arrays, piece
 
-    def inner(self, old: Old, value: Json, arrays: Arrays, shape: Shape = None) -> Old:
+    def inner(self, old: Old, value: Json, arrays: Arrays, inputs: Sequence[TensorSpec] = ()) -> Old:
         """The layer in a wrapper's config."""
         if not isinstance(value, dict) or not isinstance(value.get("config"), (dict, list)):
             raise old.refuse("it wraps nothing that can be read", "the config is damaged")
@@ -260,7 +365,7 @@ class Translator:
         name = name if isinstance(name, str) else f"{old.name}_inner"
         if isinstance(config, list):
             config = {"layers": config}
-        return Old(name, str(value.get("class_name")), config, arrays, self.context, shape)
+        return Old(name, str(value.get("class_name")), config, arrays, self.context, tuple(inputs))
 
 
 _KERAS_1_CLASSES = frozenset(["Merge", "Highway", "MaxoutDense", "SReLU", "ParametricSoftplus"])
@@ -273,10 +378,14 @@ def _fitting(topology: Topology) -> Iterator[None]:
     try:
         yield
     except NONSENSE as error:
-        raise Keras3Error(
-            f"model {topology.name!r}: a layer's config makes no sense ({type(error).__name__}: {str(error)[:80]})",
-            "the config is damaged, or a newer Keras wrote it",
-        ) from error
+        raise _nonsense(f"model {topology.name!r}", error) from error
+
+
+def _nonsense(what: str, error: Exception) -> Keras3Error:
+    return Keras3Error(
+        f"{what}: a config makes no sense ({type(error).__name__}: {str(error)[:80]})",
+        "the config is damaged, or a newer Keras wrote it",
+    )
 
 
 # -- wrappers -----------------------------------------------------------------------------------------------
@@ -289,18 +398,20 @@ def _wrapper_config(translator: Translator, old: Old, row: Row, *without: str) -
 
 def _time_distributed(translator: Translator, old: Old, row: Row) -> list[Piece]:
     value = old.config.get("layer")
-    shape = (old.shape[0],) + old.shape[2:] if old.shape is not None and len(old.shape) > 2 else None
+    step = tuple(shapes.step_of(spec) for spec in old.inputs[:1])
     config = _wrapper_config(translator, old, row, "layer")
     if keras_config.is_model(value):
         topology = keras_config.parse(value)
         refs = [array.sources[0] for array in old.arrays]
-        name = topology.name or f"{old.name}_inner"
-        model = translator.nested(_clean(name), topology, refs, shape)
+        made = translator.nested(_clean(topology.name or f"{old.name}_inner"), topology, refs, step)
+        model, outputs = made.whole(), made.outputs
         config["layer"] = render(model)
         arrays = tuple(weight_paths(model))
     else:
-        config["layer"], arrays, _ = translator.entry(translator.inner(old, value, old.arrays, shape))
-    return [Piece(row.to, config, tuple((f"layer/{path}", array) for path, array in arrays))]
+        config["layer"], arrays, piece = translator.entry(translator.inner(old, value, old.arrays, step))
+        outputs = piece.outputs
+    whole_outputs = shapes.sequence_of(outputs, old.inputs[0]) if old.inputs else ()
+    return [Piece(row.to, config, tuple((f"layer/{path}", array) for path, array in arrays), outputs=whole_outputs)]
 
 
 def _bidirectional(translator: Translator, old: Old, row: Row) -> list[Piece]:
@@ -403,13 +514,19 @@ class _Builder:
         translator: Translator,
         topology: Topology,
         weights: Mapping[str, tuple[WeightRef, ...]],
-        shape: Shape,
+        inputs: Sequence[TensorSpec],
+        path: str,
     ) -> None:
         self.translator = translator
         self.context = translator.context
         self.topology = topology
         self.weights = weights
-        self.shape = shape
+        self.inputs = tuple(inputs)
+        self.path = path
+        self.looks: dict[str, tuple[LayerOutlook, ...]] = {}
+        self.errors: dict[str, UnparallelError] = {}
+        self.said: dict[str, tuple[Note, ...]] = {}
+        self.specs: dict[TensorKey, TensorSpec] = {}
         self.taken: dict[str, None] = {}
         self.names: dict[str, str] = {}
         # what reads well is kept; what has to change makes way
@@ -433,20 +550,71 @@ class _Builder:
         """The model's name."""
         return _clean(self.topology.name)
 
-    def pieces(self, layer: OldLayer, shape: Shape) -> list[Piece]:
-        """The pieces of a layer, nested models too."""
+    def tried(self, layer: OldLayer, inputs: tuple[TensorSpec, ...]) -> list[Piece]:
+        """The pieces of a layer, nested models too; none, and an error kept, where it cannot be expressed."""
+        before, self.context.notes = self.context.notes, {}
+        self.errors.pop(layer.name, None)
+        try:
+            pieces = self._pieces(layer, inputs)
+        except UnparallelError as error:
+            pieces = self._failed(layer, error)
+        except NONSENSE as error:
+            pieces = self._failed(layer, _nonsense(f"layer {layer.name!r} ({layer.class_name})", error))
+        finally:
+            notes, self.context.notes = tuple(self.context.notes), before
+        self.said[layer.name] = notes
+        if layer.submodel is None and layer.name not in self.errors:
+            becomes = tuple(piece.class_name for piece in pieces)
+            self.looks[layer.name] = (LayerOutlook(self.path + layer.name, layer.class_name, becomes, notes=notes),)
+        return pieces
+
+    def _failed(self, layer: OldLayer, error: UnparallelError) -> list[Piece]:
+        self.errors[layer.name] = error
+        name = self.path + layer.name
+        self.looks[layer.name] = (LayerOutlook(name, layer.class_name, (), error.message, error.hint),)
+        return []
+
+    def _pieces(self, layer: OldLayer, inputs: tuple[TensorSpec, ...]) -> list[Piece]:
         refs = self.weights.get(layer.name, ())
         if layer.submodel is not None:
-            name = self.names[layer.name]
-            model = self.translator.nested(name, layer.submodel, refs, shape)
-            return [Piece("Sequential" if model.sequential else "Functional", {}, submodel=model)]
+            name, path = self.names[layer.name], f"{self.path}{layer.name}/"
+            made = self.translator.nested(name, layer.submodel, refs, inputs, path)
+            self.looks[layer.name] = made.layers
+            if made.error is not None:
+                self.errors[layer.name] = made.error
+            if made.model is None:
+                return []
+            kind = "Sequential" if made.model.sequential else "Functional"
+            return [Piece(kind, {}, submodel=made.model, outputs=made.outputs)]
         if not isinstance(layer.config, dict):
             raise Keras3Error(f"layer {layer.name!r} ({layer.class_name}): its config is no object", "it is damaged")
         arrays = tuple(whole(ref) for ref in refs)
         if self.weights and not refs and layer.class_name not in ROWS and self.is_inside(layer):
             what = f"layer {layer.name!r} ({layer.class_name}): how many weights it has is not in the file"
             raise Keras3Error(what, H5)
-        return self.translator.pieces(Old(layer.name, layer.class_name, layer.config, arrays, self.context, shape))
+        return self.translator.pieces(Old(layer.name, layer.class_name, layer.config, arrays, self.context, inputs))
+
+    def given(self, layer: OldLayer, pieces: Sequence[Piece], inputs: tuple[TensorSpec, ...]) -> tuple[TensorSpec, ...]:
+        """What a call of a layer gives."""
+        if pieces and pieces[-1].outputs:
+            return pieces[-1].outputs
+        if layer.submodel is not None or not isinstance(layer.config, dict):
+            return ()
+        return shapes.outputs(Old(layer.name, layer.class_name, layer.config, (), self.context, inputs))
+
+    def of_input(self, layer: OldLayer, place: int) -> TensorSpec:
+        """What an InputLayer gives: what it says, and where it leaves a length open, what the model is called on."""
+        own = TensorSpec(keras_config.shape_of_input(layer), _input_type(layer.config) or self.context.float_type)
+        return shapes.refined(own, self.inputs[place]) if place < len(self.inputs) else own
+
+    def finished(self, model: Callable[[], Model], outputs: Sequence[TensorSpec]) -> Translated:
+        """The whole: the model where each layer can be expressed, and what was said of each, in the file's order."""
+        names = [layer.name for layer in self.topology.layers]
+        looks = tuple(look for name in names for look in self.looks.get(name, ()))
+        for name in names:
+            self.context.notes.update(dict.fromkeys(self.said.get(name, ())))
+        error = next((self.errors[name] for name in names if name in self.errors), None)
+        return Translated(None if error is not None else model(), tuple(outputs), looks, error, self.specs)
 
     def is_inside(self, layer: OldLayer) -> bool:
         """Whether nothing in the file says how many weights the layer has."""
@@ -467,25 +635,118 @@ def _input_type(config: Config) -> str | None:
 class _Network(_Builder):
     """A functional model."""
 
-    def model(self) -> Model:
+    def translated(self) -> Translated:
         """The new model."""
-        known = {layer.name: layer for layer in self.topology.layers}
-        arguments = {layer.name: [self._arguments(layer, call) for call in layer.calls] for layer in known.values()}
-        read = {name: [reads(call) for call in calls] for name, calls in arguments.items()}
-        found: dict[TensorKey, Shape] = {}
-        made: dict[str, list[Layer]] = {}
-        ends: dict[str, str] = {}
-        order = calls_in_order(read, self.topology.outputs)
-        for name, number in order:
+        self.arguments = {layer.name: self._calls(layer) for layer in self.topology.layers}
+        self.walked: set[tuple[str, int]] = set()
+        self.made: dict[str, list[Piece]] = {}
+        self.used: dict[str, tuple[TensorSpec, ...]] = {}
+        self._walk()
+        for layer in self.topology.layers:
+            if layer.name not in self.made:
+                self._make(layer)
+        return self.finished(self._model, [self.specs.get(key, shapes.UNKNOWN) for key in self.topology.outputs])
+
+    def _calls(self, layer: OldLayer) -> list[Call]:
+        try:
+            return [self._arguments(layer, call) for call in layer.calls]
+        except Keras3Error as error:
+            self._failed(layer, error)
+            return [Call(call.inputs) for call in layer.calls]
+
+    def _walk(self) -> None:
+        """What is known of each tensor, call by call, and the pieces of those layers that alone can tell it."""
+        places = {key.layer: place for place, key in enumerate(self.topology.inputs)}
+        known = self.topology.by_name
+        for name, number in self._order():
             layer = known[name]
-            inputs = [found.get(key) for key in arguments[name][number].inputs]
-            if name not in made:
-                made[name] = self._layers(layer, inputs, arguments[name])
-                ends[name] = made[name][-1].name
-            found[TensorKey(name, number, 0)] = self._shape(layer, inputs)
+            if layer.class_name == "InputLayer":
+                self.specs[TensorKey(name, number, 0)] = self.of_input(layer, places.get(name, len(places)))
+                self.walked.add((name, number))
+                continue
+            if _tells_by_making(layer):
+                self._make_at(layer, number)
+            self.walked.add((name, number))
+            for i, spec in enumerate(self.given(layer, self.made.get(name, ()), self._read(name, number))):
+                self.specs[TensorKey(name, number, i)] = spec
+
+    def _order(self) -> list[tuple[str, int]]:
+        """All calls, each after what it reads; all that a layer reads before its first call where that can be."""
+        read = {name: [reads(call) for call in calls] for name, calls in self.arguments.items()}
+        order = calls_in_order(read, self.topology.outputs)
+        shared = {layer.name for layer in self.topology.layers if len(layer.calls) > 1 and _tells_by_making(layer)}
+        if not shared:
+            return order
+        together = {
+            name: [tuple(_first_call(key, shared) for keys in calls for key in keys)]
+            if name in shared
+            else [tuple(_first_call(key, shared) for key in keys) for keys in calls]
+            for name, calls in read.items()
+        }
+        try:
+            first = calls_in_order(together, [_first_call(key, shared) for key in self.topology.outputs])
+        except ConfigError:  # a layer that is called on what itself has made
+            return order
+        return [(name, i) for name, number in first for i in (range(len(read[name])) if name in shared else [number])]
+
+    def _read(self, name: str, number: int) -> tuple[TensorSpec, ...]:
+        return tuple(self.specs.get(key, shapes.UNKNOWN) for key in self.arguments[name][number].inputs)
+
+    def _make_at(self, layer: OldLayer, number: int) -> None:
+        """The pieces of a layer that is met at one of its calls."""
+        if layer.name not in self.made:
+            self._make(layer)
+        elif len(layer.calls) > 1 and layer.name not in self.errors:
+            self._make_for(layer, [self._read(layer.name, number)])
+
+    def _make(self, layer: OldLayer) -> None:
+        """The pieces of a layer, by what is true of all its calls."""
+        if layer.class_name == "InputLayer":
+            self._make_input(layer)
+            return
+        if layer.name in self.errors:
+            self.made[layer.name] = []
+            return
+        calls = self.arguments[layer.name]
+        ready = [n for n, call in enumerate(calls) if all(key[:2] in self.walked for key in call.inputs)]
+        self._make_for(layer, [self._read(layer.name, number) for number in ready])
+
+    def _make_for(self, layer: OldLayer, calls: Sequence[tuple[TensorSpec, ...]]) -> None:
+        """The pieces of a layer, by what is true of these calls and of those that it was made for already."""
+        used = self.used.get(layer.name)
+        known = list(calls) if used is None else [used, *calls]
+        true_of_all = tuple(shapes.agreed(specs) for specs in zip(*known))
+        if used == true_of_all:
+            return
+        if used is not None:
+            self._count_repeat(layer)
+        self.used[layer.name] = true_of_all
+        self.made[layer.name] = self.tried(layer, true_of_all)
+
+    def _count_repeat(self, layer: OldLayer) -> None:
+        """Models that are called on what they have made are translated again: nested, that would double and double."""
+        self.translator.repeats += 1
+        if self.translator.repeats > MOST_REPEATS:
+            raise Keras3Error(f"layer {layer.name!r} is called on what it has made, as are too many others", H5)
+
+    def _make_input(self, layer: OldLayer) -> None:
+        try:
+            shape = keras_config.shape_of_input(layer)
+            if shape is None:
+                raise Keras3Error(f"input {layer.name!r} has no shape", "the config is damaged")
+            piece = Piece("InputLayer", self.input_config(layer.config, shape, _input_type(layer.config)))
+        except Keras3Error as error:
+            self.made[layer.name] = self._failed(layer, error)
+            return
+        self.made[layer.name] = [piece]
+        self.looks[layer.name] = (LayerOutlook(self.path + layer.name, "InputLayer", ("InputLayer",)),)
+
+    def _model(self) -> Model:
+        made = {layer.name: self._placed(layer, self.made[layer.name]) for layer in self.topology.layers}
+        ends = {name: layers[-1].name for name, layers in made.items()}
         layers = [piece for layer in self.topology.layers for piece in made[layer.name]]
         layers = [replace(layer, calls=tuple(_renamed_call(call, ends) for call in layer.calls)) for layer in layers]
-        sources = tuple(self._source(key, arguments) for key in self.topology.inputs)
+        sources = [self._source(key, self.arguments) for key in self.topology.inputs]
         return Model(
             self.own_name(),
             False,
@@ -506,32 +767,11 @@ class _Network(_Builder):
             key = inputs[0]
         raise Keras3Error(f"model {self.own_name()!r}: its input {key.layer!r} is no InputLayer", "save it anew")
 
-    def _shape(self, layer: OldLayer, inputs: list[Shape]) -> Shape:
-        if layer.class_name == "InputLayer":
-            return keras_config.shape_of_input(layer)
-        if layer.submodel is not None or not isinstance(layer.config, dict):
-            return None
-        old = modern(Old(layer.name, layer.class_name, layer.config, (), replace(self.context, notes=[])))
-        return shapes.output_shape(old.class_name, old.config, inputs)
-
-    def _layers(self, layer: OldLayer, inputs: list[Shape], calls: list[Call]) -> list[Layer]:
-        name = self.names[layer.name]
-        if layer.class_name == "InputLayer":
-            shape = keras_config.shape_of_input(layer)
-            if shape is None:
-                raise Keras3Error(f"input {layer.name!r} has no shape", "the config is damaged")
-            config = self.input_config(layer.config, shape, _input_type(layer.config))
-            return [Layer(name, "InputLayer", config, calls=(Call(()),), old_class="InputLayer")]
-        pieces = self.pieces(layer, inputs[0] if inputs else None)
-        if layer.class_name == "TensorFlowOpLayer" and len(inputs) > 1 and len(set(inputs)) > 1:
-            raise Keras3Error(
-                f"layer {layer.name!r} ({layer.class_name}): its inputs have different or unknown shapes",
-                "Keras 3 broadcasts otherwise; write the .h5 instead",
-            )
-        return self._placed(layer, name, pieces, calls)
-
-    def _placed(self, layer: OldLayer, name: str, pieces: list[Piece], calls: list[Call]) -> list[Layer]:
+    def _placed(self, layer: OldLayer, pieces: list[Piece]) -> list[Layer]:
         """The pieces with their calls; the last one bears the old name."""
+        name, calls = self.names[layer.name], self.arguments[layer.name]
+        if layer.class_name == "InputLayer":
+            return [Layer(name, "InputLayer", pieces[0].config, calls=(Call(()),), old_class="InputLayer")]
         last = len(pieces) - 1
         names = [name if i == last else self._unique(f"{name}_part_{i + 1}") for i in range(len(pieces))]
         placed = []
@@ -606,6 +846,18 @@ class _Network(_Builder):
         return Call(tuple(positional), tuple(kwargs.items()))
 
 
+# Classes whose pieces alone tell what they give: their code, or a model, is inside.
+_MADE_OF_MORE = frozenset(["Lambda", "TimeDistributed"])
+
+
+def _tells_by_making(layer: OldLayer) -> bool:
+    return layer.submodel is not None or layer.class_name in _MADE_OF_MORE
+
+
+def _first_call(key: TensorKey, shared: set[str]) -> TensorKey:
+    return key._replace(call=0) if key.layer in shared else key
+
+
 def _is_reference(value: Json, known: Mapping[str, OldLayer]) -> bool:
     return (
         isinstance(value, list)
@@ -648,47 +900,64 @@ def _renamed_call(call: Call, ends: dict[str, str]) -> Call:
 class _Sequence(_Builder):
     """A Sequential."""
 
-    def model(self) -> Model:
+    def translated(self) -> Translated:
         """The new model, with an InputLayer where the shape of the input is known."""
-        layers: list[Layer] = []
         old = list(self.topology.layers)
         shape, kind = self._input(old)
+        current: tuple[TensorSpec, ...] = self.inputs[:1]
         if shape is not None:
-            first = old[0] if old else None
-            name = self.names[first.name] if first is not None and first.class_name == "InputLayer" else None
-            name = name or self._unique(f"{self.own_name() or 'sequential'}_input")
-            config = self.input_config(first.config if name in self.names.values() and first else {}, shape, kind)
-            layers.append(Layer(name, "InputLayer", config, calls=(Call(()),), old_class="InputLayer"))
-        current: Shape = tuple(shape) if shape is not None else self.shape
-        rank = len(current) if current is not None else None
+            own = TensorSpec(tuple(shape), kind or self.context.float_type)
+            current = (shapes.refined(own, self.inputs[0]) if self.inputs else own,)
+        chain = []
         for layer in old:
             if layer.class_name == "InputLayer":
+                self.looks[layer.name] = (LayerOutlook(self.path + layer.name, "InputLayer", ("InputLayer",)),)
                 continue
-            pieces = self._chained(layer, self.pieces(layer, current), current)
+            pieces = self._chained(layer, self.tried(layer, current or (shapes.UNKNOWN,)), current)
+            chain.append((layer, pieces))
+            current = self.given(layer, pieces, current)[:1]
+            self.specs[TensorKey(layer.name, 0, 0)] = current[0] if current else shapes.UNKNOWN
+        return self.finished(lambda: self._model(chain, shape, kind), current or (shapes.UNKNOWN,))
+
+    def _model(
+        self, chain: list[tuple[OldLayer, list[Piece]]], shape: Sequence[int | None] | None, kind: str | None
+    ) -> Model:
+        layers: list[Layer] = []
+        if shape is not None:
+            layers.append(self._input_layer(shape, kind))
+        rank = len(shape) if shape is not None else None
+        if shape is None and self.inputs and self.inputs[0].shape is not None:
+            rank = len(self.inputs[0].shape)
+        for layer, pieces in chain:
             for i, piece in enumerate(pieces):
                 name = self.names[layer.name] if i == len(pieces) - 1 else self._unique(f"{layer.name}_part_{i + 1}")
                 before = (TensorKey(layers[-1].name, 0, 0),) if layers else ()
                 made = _layer(piece, name, (Call(before),), layer.class_name)
-                rank, made = _with_build_shape(made, rank, shape is None)
+                rank, made = with_build_shape(made, rank, shape is None)
                 layers.append(made)
-            current = self._shape(layer, current)
         inputs = (TensorKey(layers[0].name, 0, 0),) if shape is not None else ()
         outputs = (TensorKey(layers[-1].name, 0, 0),) if layers else ()
         return Model(self.own_name(), True, tuple(layers), inputs, outputs)
 
-    def _shape(self, layer: OldLayer, current: Shape) -> Shape:
-        if layer.submodel is not None or not isinstance(layer.config, dict):
-            return None
-        old = modern(Old(layer.name, layer.class_name, layer.config, (), replace(self.context, notes=[])))
-        return shapes.output_shape(old.class_name, old.config, [current])
+    def _input_layer(self, shape: Sequence[int | None], kind: str | None) -> Layer:
+        first = self.topology.layers[0] if self.topology.layers else None
+        name = self.names[first.name] if first is not None and first.class_name == "InputLayer" else None
+        name = name or self._unique(f"{self.own_name() or 'sequential'}_input")
+        config = self.input_config(first.config if name in self.names.values() and first else {}, shape, kind)
+        return Layer(name, "InputLayer", config, calls=(Call(()),), old_class="InputLayer")
 
-    def _chained(self, layer: OldLayer, pieces: list[Piece], shape: Shape) -> list[Piece]:
+    def _chained(self, layer: OldLayer, pieces: list[Piece], current: tuple[TensorSpec, ...]) -> list[Piece]:
         """A branch stands in a model of its own."""
         if all(piece.inputs in (None, (i - 1,)) for i, piece in enumerate(pieces)):
             return pieces
+        shape = current[0].shape if current else None
         if shape is None:
-            raise Keras3Error(
-                f"layer {layer.name!r} ({layer.class_name}): in a Sequential, the shape of its input must be known", H5
+            return self._failed(
+                layer,
+                Keras3Error(
+                    f"layer {layer.name!r} ({layer.class_name}): in a Sequential, the shape of its input must be known",
+                    H5,
+                ),
             )
         return [Piece("Functional", {}, submodel=_branch(pieces, shape, self.context.float_type))]
 
@@ -730,154 +999,6 @@ def _branch(pieces: Sequence[Piece], shape: Sequence[int | None], kind: str) -> 
         layers.append(_layer(piece, f"part_{i + 1}", (Call(keys, piece.kwargs, len(keys) > 1),), ""))
     end = TensorKey(layers[-1].name, 0, 0)
     return Model("", False, tuple(layers), (TensorKey("input", 0, 0),), (end,))
-
-
-# -- Sequentials without the shape of their input -------------------------------------------------------------
-
-_RANKS = {
-    "Flatten": 2,
-    "GlobalMaxPooling1D": 2,
-    "GlobalMaxPooling2D": 2,
-    "GlobalMaxPooling3D": 2,
-    "GlobalAveragePooling1D": 2,
-    "GlobalAveragePooling2D": 2,
-    "GlobalAveragePooling3D": 2,
-    "RepeatVector": 3,
-    "Embedding": 3,
-}
-
-
-def _with_build_shape(layer: Layer, rank: int | None, wanted: bool) -> tuple[int | None, Layer]:
-    """(rank of what the layer gives, the layer with the shape that it is to be built with)."""
-    rank_in = _rank_in(layer, rank)
-    shape = _build_shape(layer, rank_in) if wanted else None
-    return _rank_out(layer, rank_in), replace(layer, build_shape=shape)
-
-
-def _rank_in(layer: Layer, rank: int | None) -> int | None:
-    for suffix, number in (("1D", 3), ("2D", 4), ("3D", 5)):
-        if layer.class_name.endswith((suffix, suffix + "Transpose")):
-            return 5 if layer.class_name == "ConvLSTM2D" else number
-    if layer.class_name in ("LSTM", "GRU", "SimpleRNN", "RNN", "Bidirectional"):
-        return 3
-    return 2 if layer.class_name == "Embedding" else rank
-
-
-def _rank_out(layer: Layer, rank: int | None) -> int | None:
-    if layer.class_name in ("LSTM", "GRU", "SimpleRNN", "RNN", "Bidirectional", "ConvLSTM2D") and rank is not None:
-        inner = layer.config.get("layer")
-        config = inner["config"] if isinstance(inner, dict) else layer.config
-        return rank if config.get("return_sequences") else rank - 1
-    if layer.class_name in ("Reshape",):
-        return len(layer.config["target_shape"]) + 1
-    return _RANKS.get(layer.class_name, rank)
-
-
-def _build_shape(layer: Layer, rank: int | None) -> tuple[int | None, ...] | None:
-    """What the layer's weights say of its input."""
-    if not layer.arrays or layer.custom:
-        return None
-    kernel = layer.arrays[0][1].shape
-    name = layer.class_name
-    if name == "Embedding":
-        return (None, None)
-    if name in ("BatchNormalization", "LayerNormalization", "PReLU"):
-        axis = layer.config.get("axis", -1)
-        if name == "PReLU":
-            return (None,) + tuple(None if n == 1 else n for n in kernel)
-        size = rank if rank is not None else (axis + 1 if isinstance(axis, int) and axis > 0 else 2)
-        shape: list[int | None] = [None] * size
-        shape[axis if isinstance(axis, int) else -1] = kernel[0]
-        return tuple(shape)
-    if name in ("LSTM", "GRU", "SimpleRNN", "RNN", "Bidirectional"):
-        return (None, None, kernel[0])
-    if name == "Dense":
-        return (None,) * ((rank or 2) - 1) + (kernel[0],)
-    if name.endswith("Transpose"):
-        return (None,) * (len(kernel) - 1) + (kernel[-1],)
-    if name.startswith(("Conv", "Depthwise", "Separable")) and name != "ConvLSTM2D":
-        channels = kernel[-2] * layer.config.get("groups", 1)
-        whole_shape = (None,) * (len(kernel) - 1) + (channels,)
-        if layer.config.get("data_format") == "channels_first":
-            return (None, channels) + (None,) * (len(kernel) - 2)
-        return whole_shape
-    if name == "TimeDistributed" and layer.config["layer"]["class_name"] == "Dense":
-        return (None, None, kernel[0])
-    return None
-
-
-# -- JSON -----------------------------------------------------------------------------------------------------
-
-
-def _object(piece: Piece, name: str) -> Json:
-    custom = piece.module == ""
-    return {
-        "module": None if custom else piece.module,
-        "class_name": piece.class_name,
-        "config": dict({"name": name}, **piece.config),
-        "registered_name": piece.class_name if custom else None,
-    }
-
-
-def render(model: Model) -> Json:
-    """A model as config.json has it, or as an object in a layer's config."""
-    config: Config = {"name": model.name, "trainable": True}
-    if model.sequential:
-        config["layers"] = [_entry(layer, {}, False) for layer in model.layers]
-        return {"module": "keras", "class_name": "Sequential", "config": config, "registered_name": None}
-    known = model.by_name
-    config["layers"] = [_entry(layer, known, True) for layer in model.layers]
-    config["input_layers"] = _ends(model.inputs, known)
-    config["output_layers"] = _ends(model.outputs, known)
-    module = "keras.src.models.functional"
-    return {"module": module, "class_name": "Functional", "config": config, "registered_name": "Functional"}
-
-
-def _entry(layer: Layer, known: Mapping[str, Layer], with_nodes: bool) -> Json:
-    if layer.submodel is not None:
-        entry = render(replace(layer.submodel, name=layer.name))
-    elif is_operation(layer):
-        entry = {
-            "module": layer.module,
-            "class_name": layer.class_name,
-            "config": layer.config,
-            "registered_name": layer.class_name,
-        }
-    else:
-        entry = _object(Piece(layer.class_name, layer.config, module=layer.module), layer.name)
-    if layer.build_shape is not None:
-        entry["build_config"] = {"input_shape": list(layer.build_shape)}
-    if with_nodes:
-        entry["name"] = layer.name
-        entry["inbound_nodes"] = [_node(call) for call in layer.calls if call.inputs]
-    return entry
-
-
-def _node(call: Call) -> Json:
-    tensors = [_tensor(key) for key in call.inputs]
-    args: list[Json] = [tensors] if call.as_list else tensors
-    args += [value for key, value in call.kwargs if key == ""]
-    return {"args": args, "kwargs": {key: _argument(value) for key, value in call.kwargs if key}}
-
-
-def _argument(value: object) -> Json:
-    if isinstance(value, TensorKey):
-        return _tensor(value)
-    return [_argument(item) for item in value] if isinstance(value, list) else value
-
-
-def _tensor(key: TensorKey) -> Json:
-    return {"class_name": "__keras_tensor__", "config": {"shape": [], "dtype": "float32", "keras_history": list(key)}}
-
-
-def _ends(keys: Sequence[TensorKey], known: Mapping[str, Layer]) -> Json:
-    """Inputs or outputs: there, and only there, the calls of a nested functional model are counted from 1."""
-    rows = [[key.layer, key.call + _first(known[key.layer]), key.tensor] for key in keys]
-    return rows[0] if len(rows) == 1 else rows
-
-
-def _first(layer: Layer) -> int:
-    return int(layer.submodel is not None and not layer.submodel.sequential)
 
 
 # -- the whole ------------------------------------------------------------------------------------------------

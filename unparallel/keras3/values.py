@@ -69,6 +69,20 @@ class Note(NamedTuple):
         return f"layer {self.layer!r}: {self.text}" if self.layer else self.text
 
 
+class TensorSpec(NamedTuple):
+    """What is known of a tensor.
+
+    Attributes
+    ----------
+    shape : tuple of (int or None), or None
+        With the batch axis; None for an unknown length, and for an unknown shape.
+    dtype : str or None
+    """
+
+    shape: tuple[int | None, ...] | None = None
+    dtype: str | None = None
+
+
 class Piece(NamedTuple):
     """A Keras 3 layer that stands for an old one, or for a part of it.
 
@@ -85,6 +99,8 @@ class Piece(NamedTuple):
     kwargs : tuple of (str, value)
         Further arguments of its call.
     submodel : Model or None
+    outputs : tuple of TensorSpec
+        What it gives, where its making tells more than the table in `shapes` can: of a model, or of recorded code.
     """
 
     class_name: str
@@ -94,6 +110,7 @@ class Piece(NamedTuple):
     module: str = "keras.layers"
     kwargs: tuple[tuple[str, Json], ...] = ()
     submodel: Model | None = None
+    outputs: tuple[TensorSpec, ...] = ()
 
 
 class Call(NamedTuple):
@@ -132,8 +149,12 @@ class Model:
 
     @property
     def by_name(self) -> dict[str, Layer]:
-        """All layers by name."""
-        return {layer.name: layer for layer in self.layers}
+        """All layers by name (built once a model)."""
+        found: dict[str, Layer] | None = self.__dict__.get("_by_name")
+        if found is None:
+            found = {layer.name: layer for layer in self.layers}
+            object.__setattr__(self, "_by_name", found)
+        return found
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -232,13 +253,17 @@ class Context:
         Of the file's floating point weights.
     activations : dict
         What the user says that a foreign name of an activation means.
+    notes : dict of Note to None
+        In the order in which they were made, each once.
+    custom : list of str
+        Classes that are not Keras' own.
     """
 
     keras_version: str | None
     backend: str | None
     float_type: str = "float32"
     activations: dict[str, Json] = field(default_factory=dict)
-    notes: list[Note] = field(default_factory=list)
+    notes: dict[Note, None] = field(default_factory=dict)
     custom: list[str] = field(default_factory=list)
 
     @property
@@ -253,9 +278,7 @@ class Context:
 
     def note(self, kind: str, layer: str, text: str) -> None:
         """Say something once."""
-        note = Note(kind, layer, text)
-        if note not in self.notes:
-            self.notes.append(note)
+        self.notes[Note(kind, layer, text)] = None
 
 
 #: Said where a layer stands for an activation: `keras.activations.get` of 3.4.1 and 3.6.0 takes names alone.
@@ -267,14 +290,40 @@ H5 = "write the .h5 instead (-o NAME.h5), and load it in the Keras that it comes
 
 
 class Old(NamedTuple):
-    """A layer as the file has it, with its arrays in the order of creation and the shape of what it reads."""
+    """A layer as the file has it.
+
+    Attributes
+    ----------
+    name, class_name : str
+    config : dict
+    arrays : tuple of Array
+        In the order of creation.
+    context : Context
+    inputs : tuple of TensorSpec
+        What is known of each tensor that it reads; of a layer that is called several times, what is true of all calls.
+    """
 
     name: str
     class_name: str
     config: Config
     arrays: tuple[Array, ...]
     context: Context
-    shape: tuple[int | None, ...] | None = None
+    inputs: tuple[TensorSpec, ...] = ()
+
+    @property
+    def shape(self) -> tuple[int | None, ...] | None:
+        """The shape of the first tensor that it reads, None where it is not known."""
+        return self.inputs[0].shape if self.inputs else None
+
+    @property
+    def shapes(self) -> tuple[tuple[int | None, ...] | None, ...]:
+        """The shapes of all tensors that it reads."""
+        return tuple(spec.shape for spec in self.inputs)
+
+    @property
+    def dtypes(self) -> tuple[str | None, ...]:
+        """Their types."""
+        return tuple(spec.dtype for spec in self.inputs)
 
     def refuse(self, reason: str, hint: str = "") -> Keras3Error:
         """The error that names this layer."""
