@@ -19,7 +19,7 @@ _MESSAGES = frozenset(("print", "log", "logger", "logging", "glog", "warnings", 
 
 # Context managers of TensorFlow and Keras that change the names or places of operations and nothing else.  They let
 # exceptions pass.
-_SCOPES = frozenset(("name_scope", "variable_scope", "device", "control_dependencies", "colocate_with"))
+SCOPES = frozenset(("name_scope", "variable_scope", "device", "control_dependencies", "colocate_with"))
 
 
 class RowDomain(Domain):
@@ -103,7 +103,7 @@ class RowDomain(Domain):
         row = TABLE.get((module, function.path[-1]))
         if row is not None:
             return apply(row, args, kwargs)
-        if module in PURE and function.path[-1] in _SCOPES:
+        if module in PURE and function.path[-1] in SCOPES:
             return Scope()
         reason = "it calls {}".format(".".join(function.path))
         # the result is not known, which is of no matter where it is dropped, unless the call changes what it is given

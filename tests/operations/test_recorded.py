@@ -1,0 +1,289 @@
+"""What functions of old Keras are recorded as: the entries, written by hand, and their numbers against plain numpy."""
+
+import math
+
+import numpy as np
+import pytest
+
+from .followed import gives, lines, recorded
+
+RANDOM = np.random.RandomState(0)
+
+
+def array(*shape):
+    return RANDOM.uniform(-2, 2, shape).astype("float32")
+
+
+def open_shape(value):
+    return (None,) + value.shape[1:]
+
+
+# -- entries
+
+
+def test_entries_are_what_was_written_down():
+    assert lines("lambda x: x / 127.5 - 1.", (None, 4)) == [
+        "%0 = numpy.TrueDivide(x0, 127.5)",
+        "%1 = numpy.Subtract(%0, 1.0)",
+        "return %1",
+    ]
+    assert lines("lambda t: K.abs(t[0] - t[1])", (None, 4), (None, 4)) == [
+        "%0 = numpy.Subtract(x0, x1)",
+        "%1 = numpy.Absolute(%0)",
+        "return %1",
+    ]
+    assert lines("lambda x: x[:, -1, ..., None]", (None, 3, 4)) == [
+        "%0 = numpy.GetItem(x0, [:, -1, ..., None])",
+        "return %0",
+    ]
+    assert lines("lambda x: K.concatenate([x, 1 - x])", (None, 4)) == [
+        "%0 = numpy.Subtract(1, x0)",
+        "%1 = numpy.Concatenate([x0, %0], axis=1)",
+        "return %1",
+    ]
+
+
+def test_what_nothing_needs_is_left_out():
+    assert lines("def f(x):\n    y = K.exp(x)\n    return x * 2", (None, 4)) == [
+        "%0 = numpy.Multiply(x0, 2)",
+        "return %0",
+    ]
+
+
+def test_an_input_that_comes_out_is_copied():
+    assert lines("lambda t: [t[1], t[0]]", (None, 4), (None, 2)) == [
+        "%0 = numpy.Copy(x1)",
+        "%1 = numpy.Copy(x0)",
+        "return [%0, %1]",
+    ]
+
+
+def test_arguments_defaults_and_closure_are_read():
+    assert lines("lambda x, a, b: x * a + b", (None, 4), defaults=(0.5,), arguments={"a": 2.0}) == [
+        "%0 = numpy.Multiply(x0, 2.0)",
+        "%1 = numpy.Add(%0, 0.5)",
+        "return %1",
+    ]
+    assert lines("lambda x: x - mean", (None, 2), closure={"mean": [0.5, -1.0]}) == [
+        "%0 = numpy.Subtract(x0, float32[0.5, -1.0])",
+        "return %0",
+    ]
+    written = {"type": "ndarray", "value": [1.0, 2.0]}
+    assert lines("lambda x, a: x * a", (None, 2), arguments={"a": written})[0] == (
+        "%0 = numpy.Multiply(x0, float32[1.0, 2.0])"
+    )
+
+
+def test_loops_functions_and_names_are_followed():
+    source = (
+        "def f(x):\n    with tf.name_scope('a'):\n        half = lambda v: v / 2.\n"
+        "        return sum([half(x) * i for i in range(3)])"
+    )
+    x = array(2, 4)
+    assert np.allclose(gives(recorded(source, open_shape(x)), x), x / 2 * 3)
+
+
+# -- numbers
+
+X, Y = array(3, 4), array(3, 4)
+CUBE, IMAGE = array(3, 2, 4), array(2, 4, 6, 3)
+WHOLE = RANDOM.randint(-9, 9, (3, 4)).astype("int32")
+l2 = lambda x, axis: x / np.sqrt(np.maximum((x**2).sum(axis, keepdims=True), 1e-12))  # noqa: E731
+
+FORMULAS = [
+    # element by element
+    ("lambda x: -x", X, -X),
+    ("lambda x: abs(x) + K.abs(x)", X, 2 * abs(X)),
+    ("lambda x: 2.0 ** x", X, 2.0**X),
+    ("lambda x: x // 0.25", X, np.floor(X / 0.25)),
+    ("lambda x: x % 2.", X, np.mod(X, 2)),
+    ("lambda x: K.sqrt(x)", X, np.sqrt(np.maximum(X, 0))),
+    ("lambda x: tf.sqrt(tf.square(x))", X, abs(X)),
+    ("lambda x: K.pow(x, 3)", X, X**3),
+    ("lambda x: K.clip(x, 1.0, -1.0)", X, np.ones_like(X)),
+    ("lambda x: K.clip(x, -.5, None)", X, np.maximum(X, -0.5)),
+    ("lambda x: tf.clip_by_value(x, -.2, .2)", X, np.clip(X, -0.2, 0.2)),
+    ("lambda x: K.hard_sigmoid(x)", X * 3, np.clip(0.2 * X * 3 + 0.5, 0, 1)),
+    ("lambda x: K.relu(x, alpha=.1, max_value=1.)", X, np.minimum(np.maximum(X, 0), 1) - 0.1 * np.maximum(-X, 0)),
+    ("lambda x: K.relu(x, threshold=.5)", X, X * (X > 0.5)),
+    ("lambda x: K.relu(x, .5, None, .5)", X, X * (X > 0.5) - 0.5 * np.maximum(0.5 - X, 0)),
+    ("lambda x: tf.nn.leaky_relu(x)", X, np.where(X > 0, X, 0.2 * X)),
+    ("lambda x: K.elu(x, .5)", X, np.where(X > 0, X, 0.5 * (np.exp(X) - 1))),
+    ("lambda x: K.softmax(x)", X, np.exp(X) / np.exp(X).sum(-1, keepdims=True)),
+    ("lambda x: tf.nn.softmax(x, dim=1)", CUBE, np.exp(CUBE) / np.exp(CUBE).sum(1, keepdims=True)),
+    ("lambda x: x * K.tanh(K.softplus(x))", X, X * np.tanh(np.log1p(np.exp(X)))),
+    ("lambda x: .5 * x * (1. + tf.erf(x / tf.sqrt(2.)))", X, 0.5 * X * (1 + np.vectorize(math.erf)(X / math.sqrt(2)))),
+    ("lambda x: K.ones_like(x) + K.zeros_like(x)", X, np.ones_like(X)),
+    ("lambda x: K.switch(x > 0, x * 2., lambda: x * 3.)", X, np.where(X > 0, 2 * X, 3 * X)),
+    ("lambda x: K.switch(x[:, 0, 0] > 0, x, -x)", CUBE, np.where(CUBE[:, :1, :1] > 0, CUBE, -CUBE)),
+    ("lambda x: tf.where(tf.less(x, 0.), x, tf.zeros_like(x))", X, np.minimum(X, 0)),
+    ("lambda x: K.cast(~(x > 0), 'float32')", X, (X <= 0).astype("f")),
+    ("lambda x: K.cast(tf.logical_and(x > -1, x < 1), K.floatx())", X, ((X > -1) & (X < 1)).astype("f")),
+    ("lambda x: K.cast(K.equal(x, x), 'float32')", X, np.ones_like(X)),
+    ("lambda x: tf.cast(x * 10., tf.int32)", X, (X * 10).astype("i")),
+    ("lambda x: x * np.sqrt(2.) + np.pi", X, X * math.sqrt(2) + math.pi),
+    ("lambda x: x - np.array([1, 2, 3, 4])", X, X - np.arange(1, 5)),
+    ("lambda x: x * K.constant([1., 2., 3., 4.])", X, X * np.arange(1, 5)),
+    ("lambda x: x * tf.constant(2., dtype=tf.float32)", X, 2 * X),
+    ("lambda x: K.in_train_phase(x * 2, lambda: x)", X, X),
+    # over axes
+    ("lambda x: K.mean(x, axis=[1, -1])", CUBE, CUBE.mean((1, 2))),
+    ("lambda x: K.mean(x > 0, -1)", X, (X > 0).mean(-1)),
+    ("lambda x: K.sum(x, axis=1, keepdims=True)", CUBE, CUBE.sum(1, keepdims=True)),
+    ("lambda x: tf.reduce_sum(x, 1, keep_dims=True)", CUBE, CUBE.sum(1, keepdims=True)),
+    ("lambda x: tf.reduce_max(x, reduction_indices=None, axis=2)", CUBE, CUBE.max(2)),
+    ("lambda x: K.std(x, axis=1) + K.var(x, axis=1)", CUBE, CUBE.std(1) + CUBE.var(1)),
+    ("lambda x: K.cast(K.any(x > 1, -1), 'float32')", X, (X > 1).any(-1).astype("f")),
+    ("lambda x: K.logsumexp(x, axis=1)", X, np.log(np.exp(X).sum(1))),
+    ("lambda x: K.argmax(x)", CUBE, CUBE.argmax(-1)),
+    ("lambda x: tf.argmax(x, 1)", CUBE, CUBE.argmax(1)),
+    ("lambda x: K.l2_normalize(x, axis=1)", CUBE, l2(CUBE, 1)),
+    ("lambda x: K.l2_normalize(x * 0. + 1e-8, -1)", X, np.full_like(X, 0.01)),
+    (
+        "lambda x: tf.nn.l2_normalize(x, dim=-1, epsilon=4.)",
+        X,
+        X / np.sqrt(np.maximum((X**2).sum(-1, keepdims=True), 4)),
+    ),
+    ("lambda x: tf.norm(x, axis=1)", X, np.sqrt((X**2).sum(1))),
+    ("lambda x: tf.norm(x, ord=1, axis=1)", X, abs(X).sum(1)),
+    ("lambda x: K.cumsum(x, axis=1)", X, X.cumsum(1)),
+    ("lambda x: tf.nn.top_k(x, 2).values", X, np.sort(X, -1)[:, :-3:-1]),
+    ("lambda x: tf.nn.moments(x, [1])[0]", X, X.mean(1)),
+    # shapes
+    ("lambda x: K.expand_dims(x)", X, X[..., None]),
+    ("lambda x: K.squeeze(K.expand_dims(x, 1), 1)", X, X),
+    ("lambda x: tf.squeeze(x[:, :1, :1], [1, 2])", CUBE, CUBE[:, 0, 0]),
+    ("lambda x: K.permute_dimensions(x, (0, 2, 1))", CUBE, CUBE.transpose(0, 2, 1)),
+    ("lambda x: K.reshape(x, (-1, 8))", CUBE, CUBE.reshape(3, 8)),
+    ("lambda x: tf.reshape(x, [tf.shape(x)[0], -1, 2])", CUBE, CUBE.reshape(3, 4, 2)),
+    ("lambda x: K.reshape(x, (-1, K.int_shape(x)[1] * int(x.shape[2])))", CUBE, CUBE.reshape(3, 8)),
+    ("lambda x: K.reshape(x, [-1] + x.get_shape().as_list()[2:] + [2])", CUBE, CUBE.reshape(3, 4, 2)),
+    ("lambda x: K.batch_flatten(x)", IMAGE, IMAGE.reshape(2, -1)),
+    ("lambda x: x / K.cast(K.shape(x)[1], 'float32')", CUBE, CUBE / 2),
+    ("lambda x: x / len(x.get_shape())", CUBE, CUBE / 3),
+    ("lambda x: x[:, ::-1]", X, X[:, ::-1]),
+    ("lambda x: x[..., 1]", CUBE, CUBE[..., 1]),
+    ("lambda x: x[:, tf.newaxis, 1:-1]", X, X[:, None, 1:-1]),
+    ("lambda x: K.stack([x, x], axis=1)", X, np.stack([X, X], 1)),
+    (
+        "lambda x: tf.stack([x[:, 0], x[:, 1]], axis=-1)",
+        X,
+        X[:, :2],
+    ),
+    ("lambda x: tf.concat(tf.split(x, [1, 3], 1)[::-1], 1)", X, np.concatenate([X[:, 1:], X[:, :1]], 1)),
+    ("lambda x: tf.split(1, 2, x)[1]", X, X[:, 2:]),
+    ("lambda x: tf.split(x, 2, axis=-1)[1]", X, X[:, 2:]),
+    ("lambda x: tf.unstack(x, axis=1)[1]", CUBE, CUBE[:, 1]),
+    ("lambda x: tf.slice(x, [0, 1, 0], [-1, 1, 3])", CUBE, CUBE[:, 1:2, :3]),
+    ("lambda x: tf.strided_slice(x, [0, 0], [0, 3], [1, 2], begin_mask=1, end_mask=1)", X, X[:, :3:2]),
+    ("lambda x: tf.gather(x, [0, 2], axis=1)", X, X[:, [0, 2]]),
+    ("lambda x: K.repeat(x, 3)", X, np.repeat(X[:, None], 3, 1)),
+    ("lambda x: K.repeat_elements(x, 2, axis=1)", X, X.repeat(2, 1)),
+    ("lambda x: K.tile(x, [1, 2])", X, np.tile(X, [1, 2])),
+    ("lambda x: K.reverse(x, axes=[1, 2])", CUBE, CUBE[:, ::-1, ::-1]),
+    ("lambda x: tf.pad(x, [[0, 0], [1, 2]])", X, np.pad(X, [(0, 0), (1, 2)], "constant")),
+    ("lambda x: tf.pad(x, [[0, 0], [1, 2]], 'REFLECT')", X, np.pad(X, [(0, 0), (1, 2)], "reflect")),
+    (
+        "lambda x: K.spatial_2d_padding(x, ((1, 0), (2, 1)))",
+        IMAGE,
+        np.pad(IMAGE, [(0, 0), (1, 0), (2, 1), (0, 0)], "constant"),
+    ),
+    ("lambda x: K.one_hot(K.cast(x * 0 + 1, 'int32'), 3)", X, np.broadcast_to([0.0, 1.0, 0.0], (3, 4, 3))),
+    # images
+    ("lambda x: K.resize_images(x, 2, 3, 'channels_last')", IMAGE, IMAGE.repeat(2, 1).repeat(3, 2)),
+    ("lambda x: tf.image.resize_nearest_neighbor(x, (5, 3))", IMAGE, IMAGE[:, [0, 0, 1, 2, 3]][:, :, [0, 2, 4]]),
+    ("lambda x: tf.image.flip_left_right(x)", IMAGE, IMAGE[:, :, ::-1]),
+    ("lambda x: tf.image.rgb_to_grayscale(x)", IMAGE, IMAGE @ np.array([[0.2989], [0.587], [0.114]])),
+    ("lambda x: K.pool2d(x, (2, 2), strides=(2, 2))", IMAGE, IMAGE.reshape(2, 2, 2, 3, 2, 3).max((2, 4))),
+    (
+        "lambda x: tf.nn.avg_pool(x, [1, 2, 2, 1], [1, 2, 2, 1], 'VALID')",
+        IMAGE,
+        IMAGE.reshape(2, 2, 2, 3, 2, 3).mean((2, 4)),
+    ),
+    (
+        "lambda x: tf.space_to_depth(x, 2)",
+        IMAGE,
+        IMAGE.reshape(2, 2, 2, 3, 2, 3).transpose(0, 1, 3, 2, 4, 5).reshape(2, 2, 3, 12),
+    ),
+    ("lambda x: tf.depth_to_space(tf.space_to_depth(x, 2), 2)", IMAGE, IMAGE),
+    (
+        "lambda x: K.tf.nn.relu(tf.compat.v1.squeeze(x[:, :1], 1)) + tf.keras.backend.relu(keras.backend.sum(x, 1))",
+        CUBE,
+        np.maximum(CUBE[:, 0], 0) + np.maximum(CUBE.sum(1), 0),
+    ),
+]
+
+
+@pytest.mark.parametrize(("source", "x", "wanted"), FORMULAS, ids=[source for source, _, _ in FORMULAS])
+def test_numbers_are_those_of_plain_numpy(source, x, wanted):
+    found = gives(recorded(source, open_shape(x)), x)
+    assert np.shape(found) == wanted.shape
+    assert np.allclose(found, wanted, atol=1e-5)
+
+
+TWO = [
+    (
+        "lambda t: tf.matmul(t[0], t[1], transpose_b=True)",
+        CUBE,
+        CUBE,
+        CUBE @ CUBE.transpose(0, 2, 1),
+    ),
+    ("lambda t: t[0] @ K.permute_dimensions(t[1], (0, 2, 1))", CUBE, CUBE, CUBE @ CUBE.transpose(0, 2, 1)),
+    ("lambda t: K.batch_dot(t[0], t[1], axes=1)", X, Y, (X * Y).sum(1, keepdims=True)),
+    ("lambda t: K.batch_dot(t[0], t[1], axes=[2, 1])", CUBE, Y, np.einsum("abc,ac->ab", CUBE, Y)),
+    ("lambda t: K.batch_dot(t[0], t[1], axes=2)", CUBE, CUBE, CUBE @ CUBE.transpose(0, 2, 1)),
+    ("lambda t: tf.einsum('abc,ac->ab', t[0], t[1])", CUBE, Y, np.einsum("abc,ac->ab", CUBE, Y)),
+    (
+        "lambda t: K.sqrt(K.maximum(K.sum(K.square(t[0] - t[1]), axis=1, keepdims=True), K.epsilon()))",
+        X,
+        Y,
+        np.sqrt(((X - Y) ** 2).sum(1, keepdims=True)),
+    ),
+    ("def f(t):\n    a, b = t\n    return a * b", X, Y, X * Y),
+    ("lambda t: tf.add_n(t) + sum(t) + tf.squared_difference(*t)", X, Y, 2 * (X + Y) + (X - Y) ** 2),
+]
+
+
+@pytest.mark.parametrize(("source", "x", "y", "wanted"), TWO, ids=[case[0] for case in TWO])
+def test_two_tensors(source, x, y, wanted):
+    found = gives(recorded(source, open_shape(x), open_shape(y)), x, y)
+    assert np.shape(found) == wanted.shape
+    assert np.allclose(found, wanted, atol=1e-4)
+
+
+def test_whole_numbers():
+    def made(source):
+        return gives(recorded(source, (None, 4), dtype="int32"), WHOLE)
+
+    # a mean is cut towards zero, `/` of Python 3 gives fractions, `//` goes down
+    assert (made("lambda x: K.mean(x, 1)") == np.trunc(WHOLE.sum(1) / 4)).all()
+    assert np.allclose(made("lambda x: x / 3"), WHOLE / 3)
+    assert (made("lambda x: x // 2") == np.floor(WHOLE / 2)).all()
+    assert (made("lambda x: tf.div(x, 2)") == np.floor(WHOLE / 2)).all()
+
+
+def test_lrn():
+    around = [np.sum(IMAGE[..., max(0, i - 5) : i + 6] ** 2, -1) for i in range(3)]
+    wanted = IMAGE / (1 + 1e-4 * np.stack(around, -1)) ** 0.75
+    found = gives(recorded("lambda x: tf.nn.lrn(x, alpha=1e-4, beta=.75)", open_shape(IMAGE)), IMAGE)
+    assert np.allclose(found, wanted, atol=1e-6)
+
+
+@pytest.mark.parametrize("align", [False, True])
+def test_bilinear_grids_of_tensorflow_1(align):
+    """Against the loop that the kernel runs for each pixel."""
+    ramp = IMAGE[:, :, :, :1]
+    size = (7, 3)
+    wanted = np.zeros((2, *size, 1))
+    for i in range(size[0]):
+        for j in range(size[1]):
+            y = i * ((4 - 1) / (7 - 1) if align else 4 / 7)
+            x = j * ((6 - 1) / (3 - 1) if align else 6 / 3)
+            top, left = int(y), int(x)
+            low, right = min(top + 1, 3), min(left + 1, 5)
+            dy, dx = y - top, x - left
+            above = ramp[:, top, left] * (1 - dx) + ramp[:, top, right] * dx
+            below = ramp[:, low, left] * (1 - dx) + ramp[:, low, right] * dx
+            wanted[:, i, j] = above * (1 - dy) + below * dy
+    source = f"lambda x: tf.image.resize_bilinear(x, (7, 3), align_corners={align})"
+    assert np.allclose(gives(recorded(source, open_shape(ramp)), ramp), wanted, atol=1e-5)
