@@ -23,7 +23,7 @@ def test_the_oldest_and_a_new_version_are_there():
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("name", sorted(ROWS))
+@pytest.mark.parametrize("name", sorted(set(ROWS) - {"Lambda"}))  # which becomes a model
 def test_arguments_of_a_row(name, version):
     row = ROWS[name]
     assert row.to in SIGNATURES[version]["layers"]

@@ -336,7 +336,25 @@ ROWS: dict[str, Row] = {
     "MaxoutDense": _row("Dense", "output_dim nb_feature bias", "1", "maxout"),
     "SReLU": _row("Add", "shared_axes", "1", "srelu", masks="pass"),
     "ParametricSoftplus": _row("EinsumDense", "shared_axes", "1", "parametric_softplus", masks="pass"),
-    # operations of TensorFlow as layers
+    # Python code, and operations of TensorFlow as layers
+    "Lambda": _row(
+        "Functional",
+        "",
+        "KT1",
+        "function",
+        drops={
+            "function": ANY,
+            "function_type": ANY,
+            "module": ANY,
+            "output_shape": ANY,
+            "output_shape_type": ANY,
+            "output_shape_module": ANY,
+            "arguments": ANY,
+            "mask": ANY,
+            "mask_type": ANY,
+            "mask_module": ANY,
+        },
+    ),
     "TensorFlowOpLayer": _row("Rescaling", "node_def constants", "T", "tensorflow_operation"),
 }
 
@@ -355,10 +373,6 @@ ALIASES: dict[str, str] = {
 
 #: Classes of Keras that Keras 3 cannot express, with the reason and what to do.
 REFUSED: dict[str, tuple[str, str]] = {
-    "Lambda": (
-        "its Python bytecode runs only in the Python that wrote it, and Keras 3 refuses it",
-        "write it as a layer and convert in the old Keras, or take the .h5 (-o NAME.h5)",
-    ),
     "RandomCrop": ("Keras 3's crops otherwise in prediction", "cut the images before the model"),
     "StridedSlice": ("there is no such layer in Keras 3", ""),
     "TFOpLambda": ("it calls a function of TensorFlow, which Keras 3 has not", ""),

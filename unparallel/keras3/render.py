@@ -56,6 +56,8 @@ def _entry(layer: Layer, known: Mapping[str, Layer], with_nodes: bool) -> Json:
 
 
 def _node(call: Call) -> Json:
+    if call.args is not None:
+        return {"args": [_argument(value) for value in call.args], "kwargs": {}}
     tensors = [_tensor(key) for key in call.inputs]
     args: list[Json] = [tensors] if call.as_list else tensors
     args += [value for key, value in call.kwargs if key == ""]

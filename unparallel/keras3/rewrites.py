@@ -11,6 +11,7 @@ from typing import Callable, List, Sequence
 
 from ..model import Json, TensorKey, element_count
 from .arrays import changed, constant, joined
+from .lambdas import function
 from .objects import HARD_SIGMOID, activation, plain, serialized_layer
 from .values import AS_LAYER, Array, Call, Config, Layer, Model, Old, Piece
 
@@ -555,8 +556,8 @@ def _with_number(op: str, left: bool, number: float) -> Piece | None:
 
 
 REWRITES: dict[str, Rewrite] = {
-    function.__name__: function
-    for function in (
+    rewrite.__name__: rewrite
+    for rewrite in (
         hard_sigmoid,
         activation_layer,
         softmax,
@@ -581,5 +582,6 @@ REWRITES: dict[str, Rewrite] = {
         attention,
         multi_head_attention,
         tensorflow_operation,
+        function,
     )
 }

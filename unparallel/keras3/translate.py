@@ -16,7 +16,7 @@ from ..model import Call as OldCall
 from ..model import Json, ModelFile, TensorKey, Topology, WeightRef, saved_layers, version_of
 from ..model import Layer as OldLayer
 from ..weights.assignment import expected_weights, split
-from . import masks, objects, shapes
+from . import lambdas, masks, objects, shapes
 from .arrays import whole
 from .building import with_build_shape
 from .graph import calls_in_order, doubtful, places, reads, weight_paths
@@ -137,6 +137,8 @@ def attempt(model: ModelFile, activations: Mapping[str, Json] | None = None) -> 
         with _fitting(topology):
             made = Translator(context).model(topology, _own_arrays(model, topology), ())
             new = masks.without_collisions(masks.check(made.whole(), context), context)
+            if context.functions.budget.spent:  # some code was followed
+                context.note("assumed", "", lambdas.TRUST)
             _check_order(new)
     except UnparallelError as error:
         return Attempt(None, None, made.layers, error)
@@ -159,7 +161,24 @@ def new_context(model: ModelFile, activations: Mapping[str, Json]) -> Context:
     """What the rules know of a file, which Keras 3 must not have written: their names mean something else there."""
     if version_of(model.keras_version) >= (3, 0):
         raise Keras3Error("Keras 3 wrote this file", "load it there and save it as .keras")
-    return Context(model.keras_version, model.backend, _float_type(model), _given(activations))
+    return Context(
+        model.keras_version, model.backend, _float_type(model), _given(activations), _channels_first(model.topology)
+    )
+
+
+def _channels_first(topology: Topology | None) -> bool:
+    """Whether some layer, at whatever depth and in whatever wrapper, says channels_first."""
+    layers = topology.walk() if topology is not None else ()
+    return any(_says_channels_first(layer.config) for layer in layers)
+
+
+def _says_channels_first(config: Json) -> bool:
+    while isinstance(config, dict):
+        if config.get("data_format") == "channels_first" or config.get("dim_ordering") == "th":
+            return True
+        inner = config.get("layer")
+        config = inner.get("config") if isinstance(inner, dict) else None
+    return False
 
 
 def _given(activations: Mapping[str, Json]) -> dict[str, Json]:

@@ -7,6 +7,7 @@ from typing import Any, Dict, NamedTuple
 
 from ..errors import Keras3Error
 from ..model import Json, TensorKey, WeightRef, is_tf_keras, version_of
+from ..slices.lambdas import Context as Functions
 
 Config = Dict[str, Any]
 
@@ -114,11 +115,15 @@ class Piece(NamedTuple):
 
 
 class Call(NamedTuple):
-    """One application of a new layer: positional tensors, and arguments that may hold tensors."""
+    """One application of a new layer: positional tensors, and arguments that may hold tensors.
+
+    `args` are all positional arguments in order, where they are other than the tensors.
+    """
 
     inputs: tuple[TensorKey, ...]
     kwargs: tuple[tuple[str, object], ...] = ()
     as_list: bool = False
+    args: tuple[object, ...] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,6 +258,10 @@ class Context:
         Of the file's floating point weights.
     activations : dict
         What the user says that a foreign name of an activation means.
+    channels_first : bool
+        Whether some layer says so.
+    functions : slices.lambdas.Context
+        The budget of steps that all Python code of the file has.
     notes : dict of Note to None
         In the order in which they were made, each once.
     custom : list of str
@@ -263,6 +272,8 @@ class Context:
     backend: str | None
     float_type: str = "float32"
     activations: dict[str, Json] = field(default_factory=dict)
+    channels_first: bool = False
+    functions: Functions = field(default_factory=Functions)
     notes: dict[Note, None] = field(default_factory=dict)
     custom: list[str] = field(default_factory=list)
 

@@ -1,0 +1,291 @@
+"""Lambda layers in archives: models of operations, what is said of them, and what is refused by which name."""
+
+import numpy as np
+import pytest
+
+from unparallel.errors import Keras3Error
+from unparallel.keras3 import lambdas
+from unparallel.keras3.values import Context
+
+from ..operations.followed import saved
+from .models import archive, archive_of, file_of, layer, refs, source
+
+T = {"class_name": "__keras_tensor__", "config": {"shape": [], "dtype": "float32"}}
+
+
+def function_layer(code, name="it", inputs=(("x",),), closure=None, defaults=None, **config):
+    """A Lambda as Keras 2 writes it."""
+    made = saved(code, defaults or (), closure)
+    field = [made.text, list(made.defaults) or None, list(made.closure) or None]
+    config = dict({"function": field, "function_type": "lambda", "arguments": {}}, **config)
+    return layer("Lambda", config, name=name, inputs=inputs)
+
+
+def tensor(name, call=0, port=0):
+    return {"class_name": "__keras_tensor__", "config": dict(T["config"], keras_history=[name, call, port])}
+
+
+def written(made, name="it"):
+    """The entry of a layer in config.json."""
+    return next(item for item in made.config["config"]["layers"] if item["config"]["name"] == name)
+
+
+def inside(made, name="it"):
+    """{name: entry} of the operations of a Lambda."""
+    return {item["name"]: item for item in written(made, name)["config"]["layers"]}
+
+
+def refused(code, match, version="2.2.4", shape=(None, 4), **more):
+    with pytest.raises(Keras3Error, match=match):
+        archive(source(shape=shape), function_layer(code, **more), version=version)
+
+
+def test_a_lambda_becomes_a_model_under_its_name():
+    made = archive(source(shape=(None, 4)), function_layer("lambda x: x / 127.5 - 1."))
+    entry = written(made)
+    assert entry["class_name"] == "Functional"
+    assert entry["module"] == "keras.src.models.functional"
+    assert entry["inbound_nodes"] == [{"args": [tensor("x")], "kwargs": {}}]
+    assert entry["config"]["input_layers"] == ["input_1", 0, 0]
+    assert entry["config"]["output_layers"] == ["step_2_subtract", 0, 0]
+    operations = inside(made)
+    assert operations["input_1"]["config"]["batch_shape"] == [None, 4]
+    assert operations["step_1_true_divide"] == {
+        "module": "keras.src.ops.numpy",
+        "class_name": "TrueDivide",
+        "registered_name": "TrueDivide",
+        "name": "step_1_true_divide",
+        "config": {"name": "step_1_true_divide"},
+        "inbound_nodes": [{"args": [tensor("input_1"), 127.5], "kwargs": {}}],
+    }
+    # counted from 1 among the outputs of the whole, as every model in a model is
+    assert made.config["config"]["output_layers"] == ["it", 1, 0]
+
+
+def test_operations_with_arguments_bear_no_name():
+    """Before Keras 3.11 their classes take none, and a layer called `mean` may stand elsewhere."""
+    made = archive(source(shape=(None, 3, 4)), function_layer("lambda x: K.mean(x, axis=1)"))
+    operation = inside(made)["step_1_mean"]
+    assert operation["config"] == {"axis": [1], "keepdims": False}
+    assert operation["name"] == "step_1_mean"
+
+
+def test_arguments_are_written_as_keras_writes_them():
+    made = archive(source(shape=(None, 3, 2)), function_layer("lambda x: x[:, -1, ..., None] * [1., 2.]"))
+    taken, times = (entry for name, entry in inside(made).items() if name.startswith("step"))
+    key = [
+        {"class_name": "__slice__", "config": {"start": None, "stop": None, "step": None}},
+        -1,
+        {"class_name": "__ellipsis__", "config": {}},
+        None,
+    ]
+    assert taken["inbound_nodes"] == [{"args": [tensor("input_1"), key], "kwargs": {}}]
+    numbers = {"class_name": "__numpy__", "config": {"value": [1.0, 2.0], "dtype": "float32"}}
+    assert times["inbound_nodes"] == [{"args": [tensor(taken["name"]), numbers], "kwargs": {}}]
+
+
+def test_several_inputs_and_outputs():
+    made = archive(
+        source("x", (None, 4)),
+        source("y", (None, 4)),
+        function_layer("lambda t: tf.split(K.concatenate(t), [2, 6], 1)", inputs=(("x", "y"),)),
+        layer("Dense", {"units": 1}, ((2, 1), (1,)), "dense", (("it",),)),
+        outputs=("dense",),
+    )
+    assert written(made)["inbound_nodes"] == [{"args": [[tensor("x"), tensor("y")]], "kwargs": {}}]
+    operations = inside(made)
+    assert operations["step_1_concatenate"]["inbound_nodes"][0]["args"] == [[tensor("input_1"), tensor("input_2")]]
+    ends = written(made)["config"]["output_layers"]
+    assert ends == [["step_2_split", 0, 0], ["step_2_split", 0, 1]]
+
+
+def test_notes_say_how_many_what_is_trusted_and_what_differs():
+    made = archive(source(shape=(None, 4)), function_layer("lambda x: x + K.random_normal(K.shape(x), 0., .1)"))
+    said = [str(note) for note in made.notes]
+    assert "layer 'it': written as 3 operations" in said
+    assert sum("K is Keras' backend, tf is TensorFlow" in text for text in said) == 1
+    assert any("random" in text for text in said)
+    mixing = archive(source(shape=(None, 4)), function_layer("lambda x: K.reshape(x, (-1, 2))"))
+    assert any("mixes the rows" in str(note) for note in mixing.notes)
+    assert not any("mixes" in str(note) for note in made.notes)
+
+
+def test_the_type_of_an_input_is_that_of_what_is_read():
+    ids = source(shape=(None, 4), dtype="int32")
+    made = archive(ids, function_layer("lambda x: tf.one_hot(x, 5)"), version="2.4.0")
+    assert inside(made)["input_1"]["config"]["dtype"] == "int32"
+
+
+def test_lengths_come_from_layers_before():
+    """Where a shape is needed, tables say it: here the steps that a pooling leaves, and what a Lambda gives."""
+    made = archive(
+        source(shape=(None, 9, 2)),
+        layer("MaxPooling1D", {"pool_size": 3, "strides": 3, "padding": "valid"}, name="pool"),
+        function_layer("lambda x: K.concatenate([x, x], 1)", "twice", (("pool",),)),
+        function_layer("lambda x: x / K.int_shape(x)[1]", inputs=(("twice",),)),
+    )
+    assert inside(made)["step_1_true_divide"]["inbound_nodes"][0]["args"][1] == 6
+
+
+def test_a_lambda_of_two_calls_takes_what_is_true_of_both():
+    made = archive(
+        source("x", (None, 3, 4)),
+        source("y", (None, 5, 4)),
+        function_layer("lambda v: v * K.int_shape(v)[-1]", inputs=(("x",), ("y",))),
+        outputs=(("it", 0), ("it", 1)),
+    )
+    assert inside(made)["input_1"]["config"]["batch_shape"] == [None, None, 4]
+    with pytest.raises(Keras3Error, match="length of an axis"):
+        archive(
+            source("x", (None, 3, 4)),
+            source("y", (None, 5, 4)),
+            function_layer("lambda v: v * K.int_shape(v)[1]", inputs=(("x",), ("y",))),
+            outputs=(("it", 0), ("it", 1)),
+        )
+
+
+def test_in_a_sequential_and_in_time_distributed():
+    inner = function_layer("lambda x: K.sum(x, 1)", "inner")
+    wrapped = {"class_name": "Lambda", "config": inner["config"]}
+    dense = layer("Dense", {"units": 2}, ((4, 2), (2,)), "dense")
+    entries = [
+        {
+            "class_name": "TimeDistributed",
+            "config": {"name": "td", "layer": wrapped, "batch_input_shape": [None, 5, 3, 4]},
+        },
+        {"class_name": "Lambda", "config": function_layer("lambda x: x[:, -1]", "last")["config"]},
+        {"class_name": "Dense", "config": dense["config"]},
+    ]
+    config = {"class_name": "Sequential", "config": {"name": "sequential", "layers": entries}}
+    made = archive_of(file_of(config, [("td", ()), ("last", ()), ("dense", refs("dense", ((4, 2), (2,))))]))
+    first, distributed, last, _ = made.config["config"]["layers"]
+    assert first["class_name"] == "InputLayer"
+    assert distributed["config"]["layer"]["class_name"] == "Functional"
+    assert distributed["config"]["layer"]["config"]["layers"][0]["config"]["batch_shape"] == [None, 3, 4]
+    assert last["class_name"] == "Functional"
+    assert last["config"]["name"] == "last"
+    assert [path for path, _ in made.arrays] == ["layers/dense/vars/0", "layers/dense/vars/1"]
+
+
+@pytest.mark.parametrize(
+    ("version", "tensorflow"),
+    [
+        ("2.2.4", 1),
+        ("2.3.1", None),
+        ("2.1.6-tf", 1),
+        ("2.2.4-tf", None),
+        ("2.3.0-tf", 2),
+        ("2.4.0", 2),
+        ("1.2.2", 1),
+    ],
+)
+def test_which_tensorflow_a_file_is_of(version, tensorflow):
+    assert lambdas.environment(Context(version, "tensorflow")).tensorflow == tensorflow
+
+
+IMAGE = (None, 4, 4, 3)
+
+
+def test_resize_is_of_the_tensorflow_of_the_file():
+    code = "lambda x: tf.image.resize(x, (6, 8))"
+
+    def kinds(version):
+        made = archive(source(shape=IMAGE), function_layer(code), version=version)
+        return [item["class_name"] for item in inside(made).values()]
+
+    assert kinds("2.4.0") == ["InputLayer", "Resize"]
+    assert kinds("2.2.4") == ["InputLayer", "Einsum", "Einsum"]
+    refused(code, "TensorFlow 1 or 2", "2.2.4-tf", IMAGE)
+    refused(code, "TensorFlow 1 or 2", "2.3.1", IMAGE)
+
+
+def test_equality_is_of_the_tensorflow_of_the_file():
+    code = "lambda x: K.cast(x == 0., 'float32')"
+    made = archive(source(shape=(None, 4)), function_layer(code), version="2.4.0")
+    assert "step_1_equal" in inside(made)
+    refused(code, "one object in TensorFlow 1")
+    refused(code, "does not say which TensorFlow", "2.3.1")
+
+
+def test_channels_first_anywhere_makes_the_data_format_unknown():
+    code = "lambda x: x if K.image_data_format() == 'channels_last' else -x"
+    assert written(archive(source(shape=IMAGE), function_layer(code)))
+    pool = layer("MaxPooling2D", {"data_format": "channels_first", "pool_size": [1, 1], "strides": [1, 1]}, name="pool")
+    with pytest.raises(Keras3Error, match="image_data_format"):
+        archive(source(shape=IMAGE), pool, function_layer(code, inputs=(("pool",),)))
+    wrapped = {"class_name": "MaxPooling2D", "config": dict(pool["config"])}
+    steps = layer("TimeDistributed", {"layer": wrapped}, name="steps")
+    with pytest.raises(Keras3Error, match="image_data_format"):
+        archive(source(shape=(None, 2, *IMAGE[1:])), steps, function_layer(code, inputs=(("steps",),)))
+
+
+REFUSED = [
+    ("lambda x: x / T", r"layer 'it' \(Lambda\): .*'T', a global that is not in the file"),
+    ("lambda x: decode(x)", "'decode', a global that is not in the file"),
+    ("lambda x: tf.while_loop(None, None, x)", "tf.while_loop"),
+    ("lambda x: K.map_fn(lambda v: v, x)", "K.map_fn"),
+    ("lambda x: K.ctc_batch_cost(x, x, x, x)", "K.ctc_batch_cost"),
+    ("lambda x: tf.abs(tf.fft(tf.cast(x, tf.complex64)))", "tf.complex64"),
+    ("lambda x: tf.signal.fft(x)", "tf.signal.fft"),
+    ("lambda x: tfp.math.foo(x)", "tfp.math.foo"),
+    ("lambda x: K.random_uniform(K.shape(x))", "K.random_uniform"),
+    ("lambda x: x + K.random_normal((3, 4))", "random numbers"),
+    ("lambda x: tf.gather(x, K.argmax(x))", "tf.gather"),
+    ("lambda x: x[:tf.shape(x)[0] // 2]", "length of an axis that is not in the file"),
+    ("lambda x: x * K.cast(K.shape(x)[0], 'float32')", "length of an axis that is not in the file"),
+    ("lambda x: x if x > 0 else -x", "a condition depends on the numbers"),
+    ("lambda x: x * float('inf')", "not finite"),
+    ("lambda x: tf.where(x)", "tf.where"),
+    ("lambda x: 3.", "returns something that is not a tensor"),
+    ("lambda x: K.batch_dot(x[:, :, None, None], x)", "K.batch_dot"),
+    ("lambda x: keras.layers.Dense(3)(x)", "keras.layers.Dense"),
+    ("lambda x: K.sum(x, axis=7)", "axis 7"),
+    ("lambda x: K.relu(x, sloppy=1)", "unusual argument 'sloppy'"),
+]
+
+
+@pytest.mark.parametrize(("code", "match"), REFUSED, ids=[code for code, _ in REFUSED])
+def test_what_cannot_be_said_is_refused_by_name(code, match):
+    refused(code, match)
+
+
+def test_code_that_is_not_in_the_file_is_refused_by_name():
+    with pytest.raises(Keras3Error, match="names 'double' without its code"):
+        archive(source(), layer("Lambda", {"function": "double", "function_type": "function"}))
+    refused("lambda x: f(x) * 2", "'helper_of', a function whose code is not in the file", closure={"f": "helper_of"})
+
+
+def test_another_backend_is_refused():
+    with pytest.raises(Keras3Error, match="backend theano"):
+        archive(source(), function_layer("lambda x: K.exp(x)"), backend="theano")
+
+
+# -- limits
+
+
+def test_entries_and_constants_are_bounded():
+    many = "def f(x):\n    for i in range(401):\n        x = x + i\n    return x"
+    refused(many, "more than 400 operations")
+    wide = "lambda x: tf.image.resize_bilinear(x, (300, 300))"
+    refused(wide, "262144 numbers", shape=(None, 900, 900, 3))
+    refused("lambda x: x + np.zeros((1000, 1000))", "262144 numbers")
+    refused("lambda x: x + np.zeros((600, 1)) * np.zeros((1, 600))", "262144 numbers")
+    refused("lambda x: x * 10 ** 10 ** 10", "too large")
+    doubling = "def f(x):\n    t = (1, 1)\n" + "    t = (t, t, t, t)\n" * 10 + "    return x + np.array(t)"
+    refused(doubling, "262144 numbers")
+
+
+def test_all_lambdas_of_a_file_share_the_budget(monkeypatch):
+    from unparallel.slices import frame
+
+    monkeypatch.setattr(frame.Budget.__init__, "__defaults__", (500,))
+    loop = "def f(x):\n    for i in range(10):\n        x = x * 1.\n    return x"
+    assert archive(source(), function_layer(loop))
+    with pytest.raises(Keras3Error, match="more than 500 steps together"):
+        archive(source(), function_layer(loop, "a"), function_layer(loop + " + 1", inputs=(("a",),)))
+
+
+def test_a_matrix_of_the_old_grid_is_small_and_exact():
+    made = archive(source(shape=(None, 2, 2, 1)), function_layer("lambda x: tf.image.resize_bilinear(x, (4, 2))"))
+    matrix = inside(made)["step_1_einsum"]["inbound_nodes"][0]["args"][0]["config"]
+    assert np.array_equal(matrix["value"], [[1, 0], [0.5, 0.5], [0, 1], [0, 1]])

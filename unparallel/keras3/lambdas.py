@@ -1,0 +1,168 @@
+"""A Lambda layer as a model of its own: its inputs, and the operations that its function was followed to.
+
+Such a model stands wherever a layer may stand, under the Lambda's name, so that the order of layers and the paths of
+weights stay what they were.
+"""
+
+from __future__ import annotations
+
+from typing import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from ..errors import BytecodeError
+from ..model import Json, TensorKey
+from ..operations.record import record
+from ..operations.values import Entry, Environment, Recorded, Tensor
+from ..slices.lambdas import SavedFunction
+from ..slices.sizes import Undecided
+from .graph import snake_case
+from .values import Call, Config, Context, Layer, Model, Old, Piece, TensorSpec, words
+
+#: Operations that take a `name` in every version; those with arguments of their own do from Keras 3.11 on.
+NAMED = words("""
+    math.Erf math.Rsqrt nn.LogSigmoid nn.Relu nn.Relu6 nn.Selu nn.Sigmoid nn.Silu nn.Softplus nn.Softsign
+    numpy.Absolute numpy.Add numpy.Arccos numpy.Arccosh numpy.Arcsin numpy.Arcsinh numpy.Arctan numpy.Arctan2
+    numpy.Arctanh numpy.Ceil numpy.Copy numpy.Cos numpy.Cosh numpy.DivideNoNan numpy.Equal numpy.Exp numpy.Expm1
+    numpy.Floor numpy.FloorDivide numpy.GetItem numpy.Greater numpy.GreaterEqual numpy.Isfinite numpy.Isinf numpy.Isnan
+    numpy.Less numpy.LessEqual numpy.Log numpy.Log1p numpy.LogicalAnd numpy.LogicalNot numpy.LogicalOr numpy.LogicalXor
+    numpy.Matmul numpy.Maximum numpy.Minimum numpy.Mod numpy.Multiply numpy.Negative numpy.NotEqual numpy.Power
+    numpy.Reciprocal numpy.Sign numpy.Sin numpy.Sinh numpy.Sqrt numpy.Square numpy.Subtract numpy.Tan numpy.Tanh
+    numpy.TrueDivide numpy.Where""")
+#: What no file says, and every translation of Python code takes for granted.
+TRUST = (
+    "taken of the Lambdas' Python code: K is Keras' backend, tf is TensorFlow, np is numpy, epsilon() is 1e-7, images "
+    "are channels_last"
+)
+HINT = "write it as a layer in the old Keras and save again, or take the .h5 (-o NAME.h5)"
+
+
+def function(old: Old, to: str, config: Config) -> list[Piece]:
+    """Lambda."""
+    recorded = _recorded(old)
+    count = len(recorded.entries)
+    old.note("expanded", f"written as {count} operation{'s' if count != 1 else ''}")
+    for text in recorded.notes:
+        old.note("differs", text)
+    outputs = tuple(TensorSpec(tensor.shape, tensor.dtype) for tensor in recorded.outputs)
+    return [Piece(to, {}, submodel=as_model(recorded), outputs=outputs)]
+
+
+def _recorded(old: Old) -> Recorded:
+    field = old.config.get("function")
+    if isinstance(field, str):
+        raise old.refuse(f"the file names {field!r} without its code", HINT)
+    if old.context.backend not in (None, "tensorflow"):
+        raise old.refuse(f"what its code means to the backend {old.context.backend} is not known", HINT)
+    if old.config.get("mask") is not None:
+        raise old.refuse("it makes a mask of its own", HINT)
+    try:
+        saved = SavedFunction.from_config(field)
+        if saved is None:
+            raise old.refuse("its function is not in the file", HINT)
+        inputs = [_input(old, port, spec) for port, spec in enumerate(old.inputs)]
+        return record(saved, inputs, _arguments(old), environment(old.context), old.context.functions)
+    except Undecided as error:
+        raise old.refuse(f"cannot be written as operations: {error}", HINT) from error
+    except BytecodeError as error:
+        raise old.refuse(f"its Python code cannot be read: {error.message}", HINT) from error
+
+
+def _input(old: Old, port: int, spec: TensorSpec) -> Tensor:
+    if spec.shape is None:
+        raise old.refuse("cannot be written as operations: how many axes its input has is not in the file", HINT)
+    return Tensor(spec.shape, spec.dtype or old.context.float_type, None, port)
+
+
+def _arguments(old: Old) -> dict[str, Json]:
+    arguments = old.config.get("arguments") or {}
+    given: dict[str, Json] = {"mask": None}
+    if old.context.tf_keras:
+        given["training"] = False
+    given.update(arguments if isinstance(arguments, dict) else {})
+    return given
+
+
+def environment(context: Context) -> Environment:
+    """What code means in the Keras of a file.
+
+    TensorFlow: standalone Keras up to 2.2 runs on the first, 2.3 on either; tf.keras calls itself "2.2.4-tf" from
+    TensorFlow 1.13 to 2.1, and is of TensorFlow 2 after that.
+    """
+    version = context.version
+    unsure = version == (2, 2) if context.tf_keras else version == (2, 3)
+    major = None if unsure else 2 if version >= (2, 3) else 1
+    return Environment(major, context.tf_keras, context.float_type, context.channels_first)
+
+
+# -- a model of entries ------------------------------------------------------------------------------------
+
+
+def as_model(recorded: Recorded) -> Model:
+    """The model that has these entries as its layers."""
+    names = {id(entry): _name(entry, i) for i, entry in enumerate(recorded.entries)}
+    layers = [_input_layer(tensor) for tensor in recorded.inputs]
+    layers += [_operation(entry, names) for entry in recorded.entries]
+    inputs = tuple(_key(tensor, names) for tensor in recorded.inputs)
+    return Model("", False, tuple(layers), inputs, tuple(_key(tensor, names) for tensor in recorded.outputs))
+
+
+def _name(entry: Entry, number: int) -> str:
+    """A name that Keras gives to nothing by itself."""
+    return f"step_{number + 1}_{snake_case(entry.kind.split('.')[1])}"
+
+
+def _input_layer(tensor: Tensor) -> Layer:
+    config = {"batch_shape": list(tensor.shape), "dtype": tensor.dtype, "sparse": False}
+    return Layer(_input_name(tensor.port), "InputLayer", config, calls=(Call(()),), old_class="InputLayer")
+
+
+def _input_name(port: int) -> str:
+    return f"input_{port + 1}"
+
+
+def _key(tensor: Tensor, names: Mapping[int, str]) -> TensorKey:
+    if tensor.entry is None:
+        return TensorKey(_input_name(tensor.port), 0, 0)
+    return TensorKey(names[id(tensor.entry)], 0, tensor.port)
+
+
+def _operation(entry: Entry, names: Mapping[int, str]) -> Layer:
+    module, class_name = entry.kind.split(".")
+    name = names[id(entry)]
+    args = tuple(_argument(arg, names) for arg in entry.args)
+    call = Call(tuple(_keys(args)), args=args)
+    config = {key: _plain(value) for key, value in entry.config.items()}
+    if module == "layers":
+        return Layer(name, class_name, config, calls=(call,))
+    if entry.kind in NAMED:
+        config["name"] = name
+    return Layer(name, class_name, config, f"keras.src.ops.{module}", calls=(call,))
+
+
+def _keys(args: Sequence[object]) -> Iterator[TensorKey]:
+    for arg in args:
+        if isinstance(arg, TensorKey):
+            yield arg
+        elif isinstance(arg, list):
+            yield from _keys(arg)
+
+
+def _argument(value: object, names: Mapping[int, str]) -> object:
+    """An argument as config.json has it, tensors as keys."""
+    if isinstance(value, Tensor):
+        return _key(value, names)
+    if isinstance(value, np.ndarray):
+        return {"class_name": "__numpy__", "config": {"value": value.tolist(), "dtype": str(value.dtype)}}
+    if isinstance(value, slice):
+        parts = {"start": value.start, "stop": value.stop, "step": value.step}
+        return {"class_name": "__slice__", "config": parts}
+    if value is Ellipsis:
+        return {"class_name": "__ellipsis__", "config": {}}
+    if isinstance(value, (list, tuple)):
+        return [_argument(item, names) for item in value]
+    return value
+
+
+def _plain(value: object) -> Json:
+    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
