@@ -570,11 +570,58 @@ def test_a_list_that_names_one_long_text_many_times(tmp_path, source):
     refused(source, tmp_path, "attributes hold texts of 2[0-9]{9} bytes")
 
 
-def test_chunks_are_looked_at_before_they_are_copied(tmp_path, source):
-    """HDF5 2.0 breaks its memory over a chunk that it cannot copy, and crashes when the file is closed."""
+@pytest.mark.parametrize("change", [gzip_bomb, gzip_that_ends_early, lzf_bomb])
+def test_chunks_are_unpacked_by_whoever_looks_and_by_nobody_else(tmp_path, source, change):
     with h5py.File(source, "r+") as handle:
-        gzip_that_ends_early(handle)
-    refused(source, tmp_path, "that does not unpack to 65536 bytes")
+        change(handle)
+        stored = handle["model_weights/net/first/kernel:0"].id.read_direct_chunk((0, 0))
+    target = tmp_path / "clean.h5"
+    if len(stored[1]) < 2**17:  # one that takes more bytes than it has is refused as it is
+        unparallel.convert(source, target, verify=False, scan=False)
+        with h5py.File(str(target), "r") as made:
+            assert made["model_weights/first/first/kernel:0"].id.read_direct_chunk((0, 0)) == stored
+        target.unlink()
+    for options in ({}, {"verify": False}, {"scan": False}):
+        with pytest.raises(HostileFileError, match=r"that (does not unpack to 65536 bytes|is stored in more)"):
+            unparallel.convert(source, target, **options)
+        assert os.listdir(str(tmp_path)) == ["parallel.h5"]
+
+
+def test_chunks_of_the_optimizers_state_are_looked_at_too(tmp_path, source):
+    with h5py.File(source, "r+") as handle:
+        place = "optimizer_weights/training/Adam/Variable:0"
+        chunked(handle, (3, 3), (128, 128), zlib.compress(os.urandom(60_000)), place=place)
+    with pytest.raises(HostileFileError, match="that does not unpack to 65536 bytes"):
+        unparallel.convert(source, tmp_path / "clean.h5", scan=False)
+
+
+COPY = """
+import sys, unparallel
+try:
+    unparallel.convert(sys.argv[1], sys.argv[2], verify=False, scan=False)
+except unparallel.UnparallelError as error:
+    print(type(error).__name__)
+"""
+
+
+@pytest.mark.parametrize(("size", "lies"), [(44, "beyond"), (1000, "beyond"), (70_000, "beyond"), (70_000, "within")])
+def test_chunks_that_cannot_be_copied(tmp_path, source, size, lies):
+    """HDF5 2.0 frees its buffer twice where a chunk takes more than it has (36 bytes) and cannot be read."""
+    data = zlib.compress(os.urandom(36))
+    with h5py.File(source, "r+") as handle:
+        chunked(handle, (3, 3), (3, 3), data)
+    with open(source, "rb") as file:
+        content = file.read() + bytes(2**17)  # the file is large enough for what is claimed
+    # in the tree's node: size, filters, where the chunk begins in each axis and in an element, and where it lies
+    place = content.index(data)
+    entry = struct.pack("<II3QQ", len(data), 0, 0, 0, 0, place)
+    assert content.count(entry) == 1
+    place = len(content) - 10 if lies == "beyond" else place
+    with open(source, "wb") as file:
+        file.write(content.replace(entry, struct.pack("<II3QQ", size, 0, 0, 0, 0, place)))
+    ran = run(source, tmp_path / "clean.h5", code=COPY)
+    assert (ran.code, ran.out.strip()) in [(0, "FileError"), (0, "HostileFileError")], ran
+    assert os.listdir(str(tmp_path)) == ["parallel.h5"]
 
 
 def one_large_kernel(path, units, make):

@@ -2,7 +2,7 @@
 
 import abc
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 from .errors import HostileFileError
 
@@ -77,8 +77,13 @@ class ArraySource(abc.ABC):
         array = self.arrays[path]
         return np.frombuffer(b"".join(self.blocks(path)), array.code or array.dtype).reshape(array.shape)
 
-    def packed(self, path: str, ours: bool = False) -> Optional[Iterator[object]]:
-        """The pieces of a compressed array as they are stored; None for any other array."""
+    def packed(
+        self, path: str, see: Optional[Callable[[bytes], None]] = None, ours: bool = False
+    ) -> Optional[Iterator[object]]:
+        """The pieces of a compressed array as they are stored; None for any other array.
+
+        Each is unpacked on the way, to be checked and for `see` to look at; not so where the file is `ours`.
+        """
         return None
 
     def names(self, path: str, name: str) -> Optional[List[str]]:

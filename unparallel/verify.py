@@ -128,24 +128,22 @@ def _compare_bytes(
     source: ArraySource,
     made: Source,
     places: Tuple[str, str],
-    see: Optional[Callable[[bytes, str], None]] = None,
+    see: Optional[Callable[..., None]] = None,
     neutral: Optional[float] = None,
 ) -> None:
     """Compare an array (`places`: its paths before and after), and show its blocks to `see`."""
     code = source.arrays[places[0]].code
-    packed = source.packed(places[0]) if neutral is None and source.arrays[places[0]].offset is None else None
+    look = partial(see, code=code) if see is not None else None
+    packed = source.packed(places[0], look) if neutral is None and source.arrays[places[0]].offset is None else None
     if packed is not None:
-        # what is unpacked to be seen comes from the source; equal chunks need not be unpacked once more
-        if see is not None:
-            for block in source.blocks(places[0]):
-                see(block, code)
+        # what is unpacked, to be checked and seen, is the source; equal chunks need not be unpacked once more
         again = _again(made.packed(places[1], ours=True) or iter(()))
         if any(before != after for before, after in zip_longest(packed, again)):
             raise VerificationError(f"{places[0]} was not copied faithfully", RETRY)
         return
     for block, copied in zip_longest(source.blocks(places[0]), _again(made.blocks(places[1]))):
-        if see is not None and block is not None:
-            see(block, code)
+        if look is not None and block is not None:
+            look(block)
         if neutral is not None and block is not None:
             block = with_neutral(block, code, neutral)
         if block != copied:

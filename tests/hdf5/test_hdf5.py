@@ -1,4 +1,5 @@
 import contextlib
+import itertools
 import os
 
 import h5py
@@ -130,11 +131,56 @@ def test_texts_are_no_weights(path):
 def test_blocks_are_the_arrays_bytes(path, shape, chunked):
     data = np.random.RandomState(0).randint(0, 99, shape).astype("int16")
     with h5py.File(path, "w") as handle:
-        handle.create_dataset("a", data=data, compression="gzip" if chunked and data.size > 3 else None)
+        made = handle.create_dataset("a", data=data, compression="gzip" if chunked and data.size > 3 else None)
+        chunks = made.chunks
     with hdf5.open_source(path) as source:
         blocks = list(source.blocks("/a"))
-    assert b"".join(blocks) == data.tobytes()
+        assert b"".join(source.ordered("/a")) == data.tobytes()
+    if chunks is None:
+        assert b"".join(blocks) == data.tobytes()
+    else:
+        corners = itertools.product(*(range(0, length, step) for length, step in zip(shape, chunks)))
+        assert blocks == [
+            data[tuple(slice(start, start + step) for start, step in zip(corner, chunks))].tobytes()
+            for corner in corners
+        ]
     assert max([len(block) for block in blocks] or [0]) <= 2 * hdf5.BLOCK
+
+
+@pytest.mark.parametrize("filters", [(), ("gzip",), ("shuffle",), ("shuffle", "gzip"), ("gzip", "shuffle"), ("lzf",)])
+@pytest.mark.parametrize("checksum", [False, True])
+@pytest.mark.parametrize("code", ["<f4", ">f8", "<i2"])
+def test_chunks_are_unpacked_as_hdf5_does(path, filters, checksum, code):
+    data = np.random.RandomState(0).randint(0, 9, (7, 30)).astype(code)
+    plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    plist.set_chunk((4, 11))  # so that four of six reach beyond the array
+    add = {"gzip": lambda: plist.set_deflate(1), "shuffle": plist.set_shuffle}
+    add["lzf"] = lambda: plist.set_filter(h5py.h5z.FILTER_LZF, h5py.h5z.FLAG_OPTIONAL)
+    for name in filters:
+        add[name]()
+    if checksum:
+        plist.set_fletcher32()
+    with h5py.File(path, "w") as handle:
+        space = h5py.h5s.create_simple(data.shape)
+        made = h5py.h5d.create(handle.id, b"a", h5py.h5t.py_create(data.dtype), space, plist)
+        made.write(h5py.h5s.ALL, h5py.h5s.ALL, data)
+        if not filters and not checksum:  # beyond the end anything may stand
+            made.write_direct_chunk((4, 22), pad(data[4:, 22:], (4, 11)).tobytes())
+    with hdf5.open_source(path) as source:
+        blocks = b"".join(source.blocks("/a"))
+        seen = []
+        packed = source.packed("/a", seen.append)
+        stored = list(packed) if packed is not None else []
+        assert b"".join(source.ordered("/a")) == data.tobytes()
+    assert sorted(np.frombuffer(blocks, code)) == sorted(data.ravel())
+    assert packed is None or (len(stored), b"".join(seen)) == (7, blocks)
+
+
+def pad(part, shape):
+    """A whole chunk, filled up with what is in no array: NaN, or the least number."""
+    whole = np.full(shape, np.nan if part.dtype.kind == "f" else np.iinfo(part.dtype).min, part.dtype)
+    whole[: part.shape[0], : part.shape[1]] = part
+    return whole
 
 
 def test_a_cycle_of_hard_links_ends(path):

@@ -2,15 +2,24 @@
 
 HDF5 inflates a chunk until the stream ends, however large the chunk was said to be: a file of 1 MB can ask for
 1 GB of memory to give an array of 4 KB, and a stream that ends early leaves HDF5 reading past its buffer.
-So each compressed chunk is inflated here first, within bounds, and must come out at its exact size.  Imports no
-h5py: an open `h5py.Dataset` is handed in.
+So each compressed chunk is inflated here, within bounds, and must come out at its exact size, before anything else
+reads it; mostly nothing else need.  Imports no h5py: an open dataset is handed in.
 """
 
-import itertools
-import zlib
-from typing import Iterator, List, Tuple
+from __future__ import annotations
 
-from .kinds import Dataset
+import itertools
+import os
+import zlib
+from typing import TYPE_CHECKING, Callable, Iterator, NamedTuple, Tuple
+
+import numpy as np
+
+from ..errors import HostileFileError
+
+if TYPE_CHECKING:
+    from ..arrays import Array
+    from .kinds import ChunkInfo, DatasetID
 
 # The codes that the HDF5 Group gave to the filters, and the one of h5py's own.
 DEFLATE, SHUFFLE, FLETCHER32, LZF = 1, 2, 3, 32000
@@ -28,7 +37,7 @@ CHECKSUM = 4
 Filter = Tuple[int, int, Tuple[int, ...]]
 
 
-def bytes_of(shape: Tuple[int, ...], itemsize: int) -> int:
+def bytes_of(shape: tuple[int, ...], itemsize: int) -> int:
     """Bytes of an array in memory."""
     size = itemsize
     for length in shape:
@@ -37,7 +46,7 @@ def bytes_of(shape: Tuple[int, ...], itemsize: int) -> int:
 
 
 def problem(
-    shape: Tuple[int, ...], chunk: Tuple[int, ...], itemsize: int, stored: int, filters: Tuple[int, ...]
+    shape: tuple[int, ...], chunk: tuple[int, ...], itemsize: int, stored: int, filters: tuple[int, ...]
 ) -> str:
     """Why a chunked array cannot be what it claims, before anything of it is read; "" where it can.
 
@@ -66,7 +75,7 @@ def problem(
     return ""
 
 
-def number_of(shape: Tuple[int, ...], chunk: Tuple[int, ...]) -> int:
+def number_of(shape: tuple[int, ...], chunk: tuple[int, ...]) -> int:
     """How many chunks an array has."""
     count = 1
     for length, step in zip(shape, chunk):
@@ -74,60 +83,171 @@ def number_of(shape: Tuple[int, ...], chunk: Tuple[int, ...]) -> int:
     return count
 
 
-def corners(shape: Tuple[int, ...], chunk: Tuple[int, ...]) -> Iterator[Tuple[int, ...]]:
+def corners(shape: tuple[int, ...], chunk: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
     """Where each chunk begins, in C order."""
     return itertools.product(*(range(0, length, step) for length, step in zip(shape, chunk)))
 
 
-def filters_of(dataset: Dataset) -> List[Filter]:
-    """Codes, flags and settings of an array's filters."""
-    if not dataset.chunks:
-        return []
-    plist = dataset.id.get_create_plist()
-    return [plist.get_filter(i)[:3] for i in range(plist.get_nfilters())]
+class Chunk(NamedTuple):
+    """A chunk as it is stored.
+
+    Attributes
+    ----------
+    corner : tuple of int
+        Where it begins in the array.
+    skipped : int
+        The filters that it did not go through, as bits.
+    data : bytes
+    """
+
+    corner: tuple[int, ...]
+    skipped: int
+    data: bytes
 
 
-def check_chunks(dataset: Dataset) -> str:
-    """What is wrong with an array's chunks; "" where all can be read and unpack to what they should.
+class StoredChunks:
+    """The chunks of an open array in C order: as they are stored, checked, and unpacked.
 
     Parameters
     ----------
-    dataset : h5py.Dataset
-        One for which `problem` is "".
+    path : str
+        Of the array, for errors.
+    dataset : h5py.h5d.DatasetID
+    array : Array
+        What is known of it, which is no problem.
+    number : int, optional
+        Descriptor of the file, where it can be read at the places that HDF5 names: that is cheaper than HDF5 itself.
+    file_size : int
+        Bytes.
+
+    Attributes
+    ----------
+    filters : list of Filter
+        In the order in which they were applied.
+    shape : tuple of int
+        Of one chunk.
     """
-    if not dataset.chunks:
-        return ""
-    plist = dataset.id.get_create_plist()
-    filters = [plist.get_filter(i)[0] for i in range(plist.get_nfilters())]
-    wanted = bytes_of(dataset.chunks, dataset.dtype.itemsize)
-    for corner in corners(dataset.shape, dataset.chunks):
-        if _stored_size(dataset, corner) > wanted + wanted // 8 + 1024:
-            return f"has a chunk at {corner} that is stored in more bytes than it has"
-        skipped, data = dataset.id.read_direct_chunk(corner)
-        used = [code for i, code in enumerate(filters) if not skipped >> i & 1]
-        if not _comes_out(data, used, wanted):
-            return f"has a chunk at {corner} that does not unpack to {wanted} bytes"
-    return ""
+
+    def __init__(self, path: str, dataset: DatasetID, array: Array, number: int | None, file_size: int) -> None:
+        plist = dataset.get_create_plist()
+        self.filters: list[Filter] = [plist.get_filter(i)[:3] for i in range(plist.get_nfilters())]
+        self.shape = plist.get_chunk()
+        self._path = path
+        self._id = dataset
+        self._whole = array.shape
+        self._dtype = np.dtype(array.code)
+        self._number = number
+        self._file_size = file_size
+        self._wanted = bytes_of(self.shape, self._dtype.itemsize)
+        # h5py before 3.0 does not tell where a chunk lies
+        self._ask: Callable[[tuple[int, ...]], ChunkInfo] | None = getattr(dataset, "get_chunk_info_by_coord", None)
+
+    @property
+    def readable(self) -> bool:
+        """Whether `elements` can be asked for: of lzf and checksums only HDF5 knows all."""
+        plain = self._dtype.kind in "iuf" and self._dtype.itemsize <= 8
+        return plain and all(code in (DEFLATE, SHUFFLE) for code, _, _ in self.filters)
+
+    def places(self) -> Iterator[tuple[int, int]]:
+        """(offset, bytes) of the chunks in the file, as far as that can be told."""
+        for corner in corners(self._whole, self.shape) if self._ask is not None and self._number is not None else ():
+            place = self._place(corner)
+            if place is not None:
+                yield place.byte_offset, place.size
+
+    def check_places(self) -> None:
+        """Refuse chunks that are not in the file; nothing is unpacked.
+
+        Raises
+        ------
+        HostileFileError
+            One takes more bytes than it has.
+        OSError, ...
+            HDF5 cannot read one.
+        """
+        for corner in corners(self._whole, self.shape):
+            if self._place(corner) is None:
+                self._id.read_direct_chunk(corner)
+
+    def __iter__(self) -> Iterator[Chunk]:
+        for corner in corners(self._whole, self.shape):
+            place = self._place(corner)
+            if place is not None and self._number is not None:
+                yield Chunk(corner, place.filter_mask, os.pread(self._number, place.size, place.byte_offset))
+            else:
+                yield Chunk(corner, *self._id.read_direct_chunk(corner))
+
+    def check(self) -> None:
+        """Refuse chunks that cannot be read, or do not unpack to what they should."""
+        for chunk in self:
+            self.unpacked(chunk)
+
+    def unpacked(self, chunk: Chunk) -> bytes:
+        """What a chunk holds; without meaning where it is not `readable`, but checked.
+
+        Raises
+        ------
+        HostileFileError
+            It does not unpack to its exact size.
+        """
+        used = [item for i, item in enumerate(self.filters) if not chunk.skipped >> i & 1]
+        data = _undone(chunk.data, used, self._wanted)
+        if data is None:
+            raise self._error(chunk.corner, f"does not unpack to {self._wanted} bytes")
+        return data
+
+    def elements(self, chunk: Chunk) -> bytes:
+        """As `unpacked`, without what stands for elements beyond the array's end."""
+        data = self.unpacked(chunk)
+        cut = tuple(slice(0, length - start) for length, start in zip(self._whole, chunk.corner))
+        if all(part.stop >= step for part, step in zip(cut, self.shape)):
+            return data
+        return np.frombuffer(data, self._dtype).reshape(self.shape)[cut].tobytes()
+
+    def _place(self, corner: tuple[int, ...]) -> ChunkInfo | None:
+        """Where a chunk lies, if it is in the file and can be read there."""
+        if self._ask is None:
+            return None
+        place = self._ask(corner)
+        if place.size > self._wanted + self._wanted // 8 + 1024:
+            raise self._error(corner, "is stored in more bytes than it has")
+        known = self._number is not None and place.size > 0
+        return place if known and place.byte_offset + place.size <= self._file_size else None
+
+    def _error(self, corner: tuple[int, ...], what: str) -> HostileFileError:
+        return HostileFileError(
+            f"{self._path} has a chunk at {corner} that {what}", "the file is damaged, or not to be trusted"
+        )
 
 
-def _stored_size(dataset: Dataset, corner: Tuple[int, ...]) -> int:
-    """Bytes that a chunk takes in the file; 0 where h5py cannot tell (before 3.0)."""
-    ask = getattr(dataset.id, "get_chunk_info_by_coord", None)
-    return int(ask(corner).size) if ask is not None else 0
+def _undone(data: bytes, filters: list[Filter], wanted: int) -> bytes | None:
+    """What stored bytes give when the filters are undone, the last one first; None where not just `wanted` bytes.
 
-
-def _comes_out(data: bytes, filters: List[int], wanted: int) -> bool:
-    """Whether stored bytes give just `wanted` bytes when the filters are undone, the last one first."""
-    for i, code in reversed(list(enumerate(filters))):
+    lzf is not unpacked but counted, and gives nothing.
+    """
+    codes = [code for code, _, _ in filters]
+    for i, (code, _, settings) in reversed(list(enumerate(filters))):
         # checksums that come before this filter are inside what it gives
-        size = wanted + CHECKSUM * filters[:i].count(FLETCHER32)
+        size = wanted + CHECKSUM * codes[:i].count(FLETCHER32)
         if code == FLETCHER32:
             data = data[:-CHECKSUM]
         elif code == DEFLATE:
             data = _inflated(data, size)
+        elif code == SHUFFLE:
+            data = _in_order(data, settings)
         elif code == LZF:
-            return bool(_lzf_size(data, size) == size)
-    return len(data) == wanted
+            return b"" if _lzf_size(data, size) == size else None
+    return data if len(data) == wanted else None
+
+
+def _in_order(data: bytes, settings: tuple[int, ...]) -> bytes:
+    """Elements whose first bytes, second bytes and so on stood together; nothing where their size is none."""
+    if len(settings) != 1 or not settings[0]:
+        return b""
+    count = len(data) // settings[0]
+    whole = count * settings[0]
+    # bytes that make no whole element stay where they are
+    return np.frombuffer(data[:whole], "u1").reshape(settings[0], count).T.tobytes() + data[whole:]
 
 
 def _inflated(data: bytes, size: int) -> bytes:

@@ -59,6 +59,14 @@ class Settings(Protocol):
         ...
 
 
+class ChunkInfo(Protocol):
+    """`h5py.h5d.StoreInfo`: where a chunk lies in the file."""
+
+    filter_mask: int
+    byte_offset: int
+    size: int
+
+
 class DatasetID(Protocol):
     """`h5py.h5d.DatasetID`: a dataset below h5py's own layer."""
 

@@ -1,7 +1,8 @@
 """An HDF5 file open for reading: attributes, arrays, and their bytes in blocks."""
 
+import itertools
 import os
-from typing import TYPE_CHECKING, Iterator, List, Optional, Set, Tuple
+from typing import TYPE_CHECKING, Callable, Iterator, List, Optional, Set, Tuple
 
 import h5py
 import numpy as np
@@ -25,6 +26,8 @@ LONGEST_ATTRIBUTE = 32 * 2**20
 MOST_VARIABLE_TEXTS = 4096
 # Up to here, a file's heaps are looked for in all of it, before HDF5 touches it.
 SMALL_FILE = 64 * 2**20
+# Of more chunks than this, a larger file is searched for heaps as if they were part of its structure.
+MOST_PIECES = 2**17
 BLOCK = 2**20
 # Bytes of an open file's structure that HDF5 keeps in memory, and the most where a single piece is larger.
 STRUCTURE_CACHE = 2**20
@@ -149,7 +152,19 @@ class Source(ArraySource):
         """Refuse texts of variable length that HDF5 could hang on, or that take more memory than a config does."""
         if count > MOST_VARIABLE_TEXTS:
             raise HostileFileError(f"attribute {name!r} of {path} holds {count} texts", HOSTILE)
-        self._heaps.check([(array.offset, array.size) for array in self.arrays.values() if array.offset is not None])
+        self._heaps.check(self._storage())
+
+    def _storage(self) -> Iterator[Tuple[int, int]]:
+        """(offset, bytes) of all pieces of the file that hold elements of arrays, and nothing of its structure."""
+        left = MOST_PIECES
+        for path, array in self.arrays.items():
+            if array.offset is not None:
+                yield array.offset, array.size
+                continue
+            chunked = self._chunks(path) if not array.problem else None
+            for place in itertools.islice(chunked.places(), left) if chunked is not None else ():
+                left -= 1
+                yield place
 
     def stored_size(self) -> int:
         """Bytes of the whole file, when it was opened."""
@@ -158,7 +173,7 @@ class Source(ArraySource):
     def blocks(self, path: str) -> Iterator[bytes]:
         """The array's elements as they lie in memory, in blocks of 1 MiB or less, unless its chunks are larger.
 
-        In C order, unless the array is chunked: then a row of chunks, or a part of one, comes after another.
+        In C order, unless the array is chunked: then a chunk, or a row of them, or a part of one, comes after another.
 
         Raises
         ------
@@ -171,6 +186,10 @@ class Source(ArraySource):
             array = self.arrays[path]
             if array.offset is not None and self._number is not None:
                 yield from self._stored(array.offset, array.size)
+                return
+            chunked = self._chunks(path)
+            if chunked is not None and chunked.readable:
+                yield from map(chunked.elements, chunked)
                 return
             self.check_unpacking(path)
             dataset = self.handle[path]
@@ -208,37 +227,63 @@ class Source(ArraySource):
             self.check_unpacking(path)
             return np.asarray(self.handle[path][()])
 
-    def packed(self, path: str, ours: bool = False) -> Optional[Iterator[object]]:
+    def packed(
+        self, path: str, see: Optional[Callable[[bytes], None]] = None, ours: bool = False
+    ) -> Optional[Iterator[object]]:
         """The chunks of a compressed array as they are stored; None for any other array.
 
-        Two arrays for which all of it is equal are equal, and nothing had to be unpacked.  First come the facts by
-        which they are read: type, shape, chunks and filters.  Unless the file is `ours`, its chunks are checked as
-        for `blocks`.
+        Two arrays for which all of it is equal are equal, and only one of them need be unpacked.  First come the facts
+        by which they are read: type, shape, chunks and filters.  Unless the file is `ours`, each chunk is checked as
+        for `blocks`, and its elements are shown to `see`.
         """
         with reading():
-            dataset = self.handle[path]
-            if not dataset.chunks or not chunks.filters_of(dataset):
-                return None
-            if not ours:
-                self.check_unpacking(path)
-            return self._packed(dataset, dataset.chunks)
+            chunked = self._chunks(path)
+            return self._packed(path, chunked, see, ours) if chunked is not None and chunked.filters else None
 
-    def _packed(self, dataset: Dataset, chunk: Tuple[int, ...]) -> Iterator[object]:
+    def _packed(
+        self, path: str, chunked: chunks.StoredChunks, see: Optional[Callable[[bytes], None]], ours: bool
+    ) -> Iterator[object]:
+        array = self.arrays[path]
         with reading():
-            yield dataset.dtype.str, dataset.shape, chunk, chunks.filters_of(dataset)
-            for corner in chunks.corners(dataset.shape, chunk):
-                yield dataset.id.read_direct_chunk(corner)
+            yield array.code, array.shape, chunked.shape, chunked.filters
+            for chunk in chunked:
+                if see is not None and chunked.readable:
+                    see(chunked.elements(chunk))
+                elif not ours:
+                    chunked.unpacked(chunk)
+                yield chunk
+            if see is not None and not chunked.readable:
+                for block in array_blocks(self.handle[path]):
+                    see(block)
+
+    def _chunks(self, path: str) -> Optional[chunks.StoredChunks]:
+        """The chunks of an array; None where it has none."""
+        array = self.arrays[path]
+        if array.offset is not None:
+            return None
+        dataset = h5py.h5d.open(self.handle.id, path.encode("utf-8"))
+        if dataset.get_create_plist().get_layout() != h5py.h5d.CHUNKED:
+            return None
+        # of a file with a user block, HDF5's versions do not agree what a chunk's place is counted from
+        number = self._number if not self.handle.userblock_size else None
+        return chunks.StoredChunks(path, dataset, array, number, self._file_size)
+
+    def check_places(self, path: str) -> None:
+        """Refuse an array that is no weight, or has chunks that cannot be copied as they are stored."""
+        with reading():
+            self.array(path)
+            chunked = self._chunks(path)
+            if chunked is not None:
+                chunked.check_places()
 
     def check_unpacking(self, path: str) -> None:
         """Refuse an array whose chunks cannot be read, or unpack to something else than they should."""
-        array = self.arrays.get(path)
-        if array is None or array.offset is not None or path in self._unpacked:
+        if path in self._unpacked:
             return
         with reading():
-            dataset = self.handle[path]
-            trouble = chunks.check_chunks(dataset)
-        if trouble:
-            raise HostileFileError(f"{path} {trouble}", "the file is damaged, or not to be trusted")
+            chunked = self._chunks(path)
+            if chunked is not None:
+                chunked.check()
         self._unpacked.add(path)
 
 

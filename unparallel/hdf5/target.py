@@ -99,7 +99,7 @@ class Target:
             return
         with reading():  # what the disk refuses is no error to HDF5
             # a chunk that cannot be copied leaves HDF5 2.0 with broken memory: it crashes when the file is closed
-            self.source.check_unpacking(source_path)
+            self.source.check_places(source_path)
             h5py.h5o.copy(
                 self.source.handle.id,
                 source_path.encode("utf-8"),
