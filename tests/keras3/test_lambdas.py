@@ -289,3 +289,59 @@ def test_a_matrix_of_the_old_grid_is_small_and_exact():
     made = archive(source(shape=(None, 2, 2, 1)), function_layer("lambda x: tf.image.resize_bilinear(x, (4, 2))"))
     matrix = inside(made)["step_1_einsum"]["inbound_nodes"][0]["args"][0]["config"]
     assert np.array_equal(matrix["value"], [[1, 0], [0.5, 0.5], [0, 1], [0, 1]])
+
+
+# -- masks
+
+MASKED_MEAN = (
+    "def f(x, mask=None):\n    m = K.expand_dims(K.cast(mask, 'float32'), -1)\n"
+    "    return K.sum(x * m, axis=1) / (K.sum(m, axis=1) + K.epsilon())"
+)
+
+
+def embedding(**config):
+    config = dict({"input_dim": 4, "output_dim": 3}, **config)
+    return layer("Embedding", config, ((4, 3),), "embedding", (("x",),))
+
+
+def test_a_mask_that_the_code_asks_for_is_a_second_input():
+    it = function_layer(MASKED_MEAN, inputs=(("embedding",),), defaults=(None,))
+    made = archive(source(shape=(None, 5)), embedding(mask_zero=True), it)
+    assert written(made)["inbound_nodes"] == [{"args": [[tensor("embedding"), tensor("x_not_equal")]], "kwargs": {}}]
+    assert written(made)["config"]["input_layers"] == [["input_1", 0, 0], ["input_2", 0, 0]]
+    assert inside(made)["input_2"]["config"] == {
+        "name": "input_2",
+        "batch_shape": [None, 5],
+        "dtype": "bool",
+        "sparse": False,
+    }
+    compared = written(made, "x_not_equal")
+    assert compared["class_name"] == "NotEqual"
+    assert compared["inbound_nodes"] == [{"args": [tensor("x"), 0], "kwargs": {}}]
+
+
+def test_without_a_mask_the_code_gets_none():
+    optional = "def f(x, mask=None):\n    return x if mask is None else x * 2."
+    for entry in (embedding(), embedding(mask_zero=True)):
+        made = archive(source(shape=(None, 5)), entry, function_layer(optional, inputs=(("embedding",),)))
+        kinds = [item["class_name"] for item in inside(made).values()]
+        masked = entry["config"].get("mask_zero")
+        assert kinds == (["InputLayer", "InputLayer", "Multiply"] if masked else ["InputLayer", "Copy"])
+    with pytest.raises(Keras3Error, match="it computes with something that is no tensor"):
+        archive(source(shape=(None, 5)), embedding(), function_layer(MASKED_MEAN, inputs=(("embedding",),)))
+
+
+def test_a_mask_that_is_made_of_others_is_refused():
+    a = layer("Masking", {"mask_value": 0.0}, name="a")
+    b = layer("Masking", {"mask_value": 1.0}, name="b")
+    joined = layer("Concatenate", {"axis": -1}, name="joined", inputs=(("a", "b"),))
+    with pytest.raises(Keras3Error, match="takes a mask that cannot be expressed"):
+        archive(source(shape=(None, 5, 2)), a, b, joined, function_layer(MASKED_MEAN, inputs=(("joined",),)))
+
+
+def test_operations_hand_no_mask_on():
+    """What is called as a merge of Keras is not one: a layer behind the Lambda sees no mask, as ever."""
+    it = function_layer("lambda x: x * x", inputs=(("embedding",),))
+    behind = layer("LSTM", {"units": 2}, ((3, 8), (2, 8), (8,)), "lstm", (("it",),))
+    made = archive(source(shape=(None, 5)), embedding(mask_zero=True), it, behind, outputs=("lstm",))
+    assert written(made, "lstm")["inbound_nodes"] == [{"args": [tensor("it")], "kwargs": {}}]

@@ -126,6 +126,10 @@ FORMULAS = [
     ("lambda x: x * K.constant([1., 2., 3., 4.])", X, X * np.arange(1, 5)),
     ("lambda x: x * tf.constant(2., dtype=tf.float32)", X, 2 * X),
     ("lambda x: K.in_train_phase(x * 2, lambda: x)", X, X),
+    ("lambda x: K.batch_normalization(x, .5, 4., 1., 2., epsilon=0.)", X, (X - 0.5) / 2 * 2 + 1),
+    ("lambda x: tf.nn.relu(features=x) + K.cast(x, x.dtype.base_dtype)", X, np.maximum(X, 0) + X),
+    ("lambda x: x + K.learning_phase()", X, X),
+    ("lambda x: sum(map(lambda v: v * 2, [x, x]))", X, 4 * X),
     # over axes
     ("lambda x: K.mean(x, axis=[1, -1])", CUBE, CUBE.mean((1, 2))),
     ("lambda x: K.mean(x > 0, -1)", X, (X > 0).mean(-1)),
@@ -149,6 +153,7 @@ FORMULAS = [
     ("lambda x: K.cumsum(x, axis=1)", X, X.cumsum(1)),
     ("lambda x: tf.nn.top_k(x, 2).values", X, np.sort(X, -1)[:, :-3:-1]),
     ("lambda x: tf.nn.moments(x, [1])[0]", X, X.mean(1)),
+    ("lambda x: tf.nn.moments(x, [1], keep_dims=True)[1]", X, X.var(1, keepdims=True)),
     # shapes
     ("lambda x: K.expand_dims(x)", X, X[..., None]),
     ("lambda x: K.squeeze(K.expand_dims(x, 1), 1)", X, X),
@@ -240,6 +245,18 @@ TWO = [
         np.sqrt(((X - Y) ** 2).sum(1, keepdims=True)),
     ),
     ("def f(t):\n    a, b = t\n    return a * b", X, Y, X * Y),
+    (
+        "lambda t: tf.nn.sigmoid_cross_entropy_with_logits(labels=t[1], logits=t[0])",
+        X,
+        Y,
+        np.log1p(np.exp(-X)) + X * (1 - Y),
+    ),
+    (
+        "lambda t: tf.nn.softmax_cross_entropy_with_logits_v2(logits=t[0], labels=t[1])",
+        X,
+        Y,
+        -(Y * (X - np.log(np.exp(X).sum(-1, keepdims=True)))).sum(-1),
+    ),
     ("lambda t: tf.add_n(t) + sum(t) + tf.squared_difference(*t)", X, Y, 2 * (X + Y) + (X - Y) ** 2),
 ]
 

@@ -141,7 +141,7 @@ class _Symbolic:
     def _add(self, layer: Layer, number: int, call: Call) -> None:
         inputs = reads(call)
         taken: tuple[TensorKey, ...] = ()
-        if layer.class_name in TAKES and len(inputs) == len(call.inputs):
+        if layer.class_name in TAKES and not is_operation(layer) and len(inputs) == len(call.inputs):
             taken = tuple(mask for mask in map(self._mask, call.inputs) if mask is not None)
         calls = self.calls.setdefault(layer.name, [])
         while len(calls) <= number:
@@ -155,8 +155,8 @@ class _Symbolic:
         """The masks of a call's outputs."""
         name, given = layer.class_name, [self._mask(key) for key in call.inputs]
         first = given[0] if given else None
-        if not self.with_masks or not call.inputs:
-            return
+        if not self.with_masks or not call.inputs or is_operation(layer):
+            return  # an operation looks at no mask and hands none on, whatever layer has its name
         if name == "Masking":
             yield out, self._node("any", self._node("not_equal", call.inputs[0]))
         elif name == "Embedding" and layer.config.get("mask_zero"):

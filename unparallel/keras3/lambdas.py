@@ -6,18 +6,19 @@ weights stay what they were.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from ..errors import BytecodeError
+from ..errors import BytecodeError, Keras3Error
 from ..model import Json, TensorKey
 from ..operations.record import record
 from ..operations.values import Entry, Environment, Recorded, Tensor
 from ..slices.lambdas import SavedFunction
 from ..slices.sizes import Undecided
 from .graph import snake_case
-from .values import Call, Config, Context, Layer, Model, Old, Piece, TensorSpec, words
+from .values import Call, Config, Context, Layer, Masked, Model, Old, Piece, TensorSpec, words
 
 #: Operations that take a `name` in every version; those with arguments of their own do from Keras 3.11 on.
 NAMED = words("""
@@ -39,16 +40,32 @@ HINT = "write it as a layer in the old Keras and save again, or take the .h5 (-o
 
 def function(old: Old, to: str, config: Config) -> list[Piece]:
     """Lambda."""
-    recorded = _recorded(old)
+    saved = _saved(old)
+    masked = _takes_mask(saved, old)
+    recorded, problem = _tried(saved, old, None)
+    if not masked:
+        if problem is not None:
+            raise problem
+        return [_said(old, to, recorded, None)]
+    with_mask, problem_too = _tried(saved, old, _mask(old))
+    if recorded is None and with_mask is None:
+        raise problem_too or problem or old.refuse("cannot be written as operations", HINT)
+    model = as_model(with_mask) if with_mask is not None else None
+    return [_said(old, to, recorded or with_mask, Masked(model, problem))]
+
+
+def _said(old: Old, to: str, recorded: Recorded | None, masked: Masked | None) -> Piece:
+    """The piece, and the notes on it."""
+    assert recorded is not None
     count = len(recorded.entries)
     old.note("expanded", f"written as {count} operation{'s' if count != 1 else ''}")
     for text in recorded.notes:
         old.note("differs", text)
     outputs = tuple(TensorSpec(tensor.shape, tensor.dtype) for tensor in recorded.outputs)
-    return [Piece(to, {}, submodel=as_model(recorded), outputs=outputs)]
+    return Piece(to, {}, submodel=as_model(recorded), outputs=outputs, masked=masked)
 
 
-def _recorded(old: Old) -> Recorded:
+def _saved(old: Old) -> SavedFunction:
     field = old.config.get("function")
     if isinstance(field, str):
         raise old.refuse(f"the file names {field!r} without its code", HINT)
@@ -58,14 +75,39 @@ def _recorded(old: Old) -> Recorded:
         raise old.refuse("it makes a mask of its own", HINT)
     try:
         saved = SavedFunction.from_config(field)
-        if saved is None:
-            raise old.refuse("its function is not in the file", HINT)
-        inputs = [_input(old, port, spec) for port, spec in enumerate(old.inputs)]
-        return record(saved, inputs, _arguments(old), environment(old.context), old.context.functions)
-    except Undecided as error:
-        raise old.refuse(f"cannot be written as operations: {error}", HINT) from error
     except BytecodeError as error:
         raise old.refuse(f"its Python code cannot be read: {error.message}", HINT) from error
+    if saved is None:
+        raise old.refuse("its function is not in the file", HINT)
+    return saved
+
+
+def _takes_mask(saved: SavedFunction, old: Old) -> bool:
+    """Whether Keras gives the function its tensor's mask: it has a parameter of that name."""
+    try:
+        parameters = old.context.functions.program(saved).code.parameters
+    except (BytecodeError, Undecided) as error:
+        raise old.refuse(f"its Python code cannot be read: {error}", HINT) from error
+    return "mask" in parameters
+
+
+def _mask(old: Old) -> Tensor:
+    """The mask of a sequence: a truth for each step, the last of the model's inputs."""
+    shape = old.shape[:2] if old.shape is not None else ()
+    return Tensor(shape, "bool", None, len(old.inputs))
+
+
+def _tried(saved: SavedFunction, old: Old, mask: Tensor | None) -> tuple[Recorded | None, Keras3Error | None]:
+    """What the function is recorded as, or why that cannot be."""
+    inputs = [_input(old, port, spec) for port, spec in enumerate(old.inputs)]
+    arguments = dict(_arguments(old), mask=mask)
+    try:
+        recorded = record(saved, inputs, arguments, environment(old.context), old.context.functions)
+    except Undecided as error:
+        return None, old.refuse(f"cannot be written as operations: {error}", HINT)
+    except BytecodeError as error:
+        return None, old.refuse(f"its Python code cannot be read: {error.message}", HINT)
+    return (recorded if mask is None else replace(recorded, inputs=(*recorded.inputs, mask))), None
 
 
 def _input(old: Old, port: int, spec: TensorSpec) -> Tensor:
@@ -76,7 +118,7 @@ def _input(old: Old, port: int, spec: TensorSpec) -> Tensor:
 
 def _arguments(old: Old) -> dict[str, Json]:
     arguments = old.config.get("arguments") or {}
-    given: dict[str, Json] = {"mask": None}
+    given: dict[str, Json] = {}
     if old.context.tf_keras:
         given["training"] = False
     given.update(arguments if isinstance(arguments, dict) else {})

@@ -15,7 +15,18 @@ from typing import Any, Iterator, NamedTuple, Optional, Sequence, Tuple
 
 from ..errors import Keras3Error
 from ..model import TensorKey
-from .graph import ATTENTIONS, MERGES, PASSES, RECURRENT, TAKES, _sequences, mask_operations, model_calls, reads
+from .graph import (
+    ATTENTIONS,
+    MERGES,
+    PASSES,
+    RECURRENT,
+    TAKES,
+    _sequences,
+    is_operation,
+    mask_operations,
+    model_calls,
+    reads,
+)
 from .values import Call, Config, Context, Layer, Model, words
 
 #: ("not_equal" or "any", scope, tensor, number) for one that a layer made; else what joined others.
@@ -57,6 +68,15 @@ def check(model: Model, context: Context) -> Model:
     return model
 
 
+def _check_untainted(layer: Layer, inputs: Sequence[Seen]) -> None:
+    tainted = next((seen.tainted for seen in inputs if seen.tainted), "")
+    if tainted:
+        what = layer.old_class or layer.class_name
+        raise Keras3Error(
+            f"layer {layer.name!r} ({what}): reads masked steps, which {tainted!r} fills otherwise in Keras 3", HINT
+        )
+
+
 class _Checker:
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -67,7 +87,11 @@ class _Checker:
         for layer, number, call in model_calls(model):
             key = TensorKey(layer.name, number, 0)
             inputs = [seen.get(read, NOTHING) for read in reads(call)]
-            if layer.submodel is not None and not layer.custom:
+            if layer.masked is not None:
+                _refuse_masked(layer, any(one.old is not None for one in inputs))
+            if layer.old_class == "Lambda" or is_operation(layer):
+                _check_untainted(layer, inputs)  # neither looks at masks, and neither hands one on
+            elif layer.submodel is not None and not layer.custom:
                 ends = self.walk(layer.submodel, inputs, f"{scope}{layer.name}/")
                 seen.update((key._replace(tensor=i), end) for i, end in enumerate(ends))
             elif layer.class_name != "InputLayer":
@@ -90,12 +114,7 @@ class _Checker:
             if old != new:
                 raise self._refusal(layer, inputs)
         if name not in LOOKS and name not in STEPWISE and name not in TAKES:
-            tainted = next((seen.tainted for seen in inputs if seen.tainted), "")
-            if tainted:
-                raise Keras3Error(
-                    f"layer {layer.name!r} ({name}): reads masked steps, which {tainted!r} fills otherwise in Keras 3",
-                    HINT,
-                )
+            _check_untainted(layer, inputs)
 
     def _looked(self, layer: Layer) -> bool:
         """Whether the old layer looked at masks."""
@@ -189,6 +208,9 @@ class _Checker:
         new_calls: dict[str, dict[int, Call]] = {}
         for layer, number, call in model_calls(model):
             inputs = [found.get(read, NOTHING) for read in reads(call)]
+            if layer.masked is not None and any(one.old is not None for one in inputs):
+                key = _mask_of(layer, inputs, added, model)
+                new_calls.setdefault(layer.name, {})[number] = call._replace(inputs=(*call.inputs, key), as_list=True)
             if layer.submodel is not None or layer.class_name == "InputLayer":
                 continue
             states = len(reads(call)) > len(call.inputs) and layer.class_name in RECURRENT
@@ -204,8 +226,36 @@ class _Checker:
                 found[TensorKey(layer.name, number, 0)] = NOTHING
         if not new_calls:
             return model
-        layers = [_with_calls(layer, new_calls.get(layer.name, {})) for layer in model.layers]
+        layers = [_with_mask(_with_calls(layer, new_calls.get(layer.name, {}))) for layer in model.layers]
         return replace(model, layers=tuple(layers) + tuple(added.values()))
+
+
+def _mask_of(layer: Layer, inputs: Sequence[Seen], added: dict[tuple[Any, ...], Layer], model: Model) -> TensorKey:
+    """The mask that a layer's code was given, where one layer made it for one tensor."""
+    mask = inputs[0].old
+    if len(inputs) != 1 or layer.masked is None or layer.masked.model is None or mask is None:
+        _refuse_masked(layer, True)
+    assert mask is not None
+    if mask[0] not in ("any", "not_equal"):
+        _refuse_masked(layer, True)
+    return _operations(mask, added, model)
+
+
+def _refuse_masked(layer: Layer, given: bool) -> None:
+    if given:
+        raise Keras3Error(f"layer {layer.name!r} (Lambda): its code takes a mask that cannot be expressed", HINT)
+    if layer.masked is not None and layer.masked.unmasked is not None:
+        raise layer.masked.unmasked
+
+
+def _with_mask(layer: Layer) -> Layer:
+    """A layer of code with the model that takes the mask, where all its calls are given one."""
+    given = [len(call.inputs) == 2 for call in layer.calls]
+    if layer.masked is None or not any(given):
+        return layer
+    if not all(given):
+        _refuse_masked(layer, True)
+    return replace(layer, submodel=layer.masked.model, masked=None)
 
 
 def _with_calls(layer: Layer, calls: dict[int, Call]) -> Layer:

@@ -513,7 +513,7 @@ def _layer(piece: Piece, name: str, calls: tuple[Call, ...], old_class: str) -> 
     submodel = replace(piece.submodel, name=name) if piece.submodel is not None else None
     return Layer(
         name, piece.class_name, piece.config, piece.module, piece.arrays, calls, submodel, old_class, None,
-        piece.module == "",
+        piece.module == "", piece.masked,
     )  # fmt: skip
 
 

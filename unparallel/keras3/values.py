@@ -102,6 +102,8 @@ class Piece(NamedTuple):
     submodel : Model or None
     outputs : tuple of TensorSpec
         What it gives, where its making tells more than the table in `shapes` can: of a model, or of recorded code.
+    masked : Masked or None
+        Of code that looks at its tensor's mask.
     """
 
     class_name: str
@@ -112,6 +114,22 @@ class Piece(NamedTuple):
     kwargs: tuple[tuple[str, Json], ...] = ()
     submodel: Model | None = None
     outputs: tuple[TensorSpec, ...] = ()
+    masked: Masked | None = None
+
+
+class Masked(NamedTuple):
+    """What a layer is whose code looks at its tensor's mask.
+
+    Attributes
+    ----------
+    model : Model or None
+        With the mask as its second input; None where that cannot be expressed.
+    unmasked : Keras3Error or None
+        Why it cannot be expressed for a tensor without a mask.
+    """
+
+    model: Model | None
+    unmasked: Keras3Error | None = None
 
 
 class Call(NamedTuple):
@@ -140,6 +158,7 @@ class Layer:
     old_class: str = ""
     build_shape: tuple[int | None, ...] | None = None
     custom: bool = False
+    masked: Masked | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)

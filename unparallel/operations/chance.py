@@ -93,12 +93,19 @@ def in_test_phase(tape: Tape, x: object, alt: object) -> object:
     return branch(tape, x)
 
 
+def learning_phase(tape: Tape) -> object:
+    """`K.learning_phase()`: 0, that of prediction."""
+    tape.note(PREDICTION)
+    return 0
+
+
 ROWS: tuple[Row, ...] = (
     Row("K", "random_normal", "shape mean stddev | dtype seed", random_normal),
     Row("tf", "random_normal", "shape mean stddev | dtype seed name", random_normal),
     Row("random", "normal", "shape mean stddev | dtype seed name", random_normal),
     Row("K", "dropout", "x level | noise_shape seed", dropout),
     Row("tf", "dropout", "x keep_prob noise_shape seed name rate", _tf_dropout),
+    Row("K", "learning_phase", "", learning_phase),
     Row("K", "in_train_phase", "x alt training?", lambda tape, x, alt, training=None: in_train_phase(tape, x, alt)),
     Row("K", "in_test_phase", "x alt training?", lambda tape, x, alt, training=None: in_test_phase(tape, x, alt)),
 )

@@ -367,6 +367,37 @@ def _rsqrt(tape: Tape, x: object) -> object:
     return folded(tape, lambda value: 1.0 / np.sqrt(value), x)
 
 
+def _k_batch_normalization(
+    tape: Tape,
+    x: object,
+    mean: object,
+    var: object,
+    beta: object = None,
+    gamma: object = None,
+    axis: object = -1,
+    epsilon: object = 1e-3,
+) -> object:
+    """`K.batch_normalization`, over the last axis, or with statistics that have all axes."""
+    x = tensor(x)
+    ranks = {len(shape_of(constant_or_tensor(part))) for part in (mean, var, beta, gamma) if part is not None}
+    if plain(-1 if axis is None else axis) not in (-1, x.rank - 1) and ranks != {x.rank}:
+        raise Undecided("it calls K.batch_normalization over an axis that is not the last")
+    return batch_normalization(tape, x, mean, var, beta, gamma, 1e-3 if epsilon is None else epsilon)
+
+
+def gelu(tape: Tape, x: object, approximate: object = False) -> object:
+    """`tf.nn.gelu`, which is exact unless told otherwise."""
+    return apply(tape, "nn.Gelu", tensor(x), approximate=bool(plain(approximate)))
+
+
+def sigmoid_loss(tape: Tape, labels: object, logits: object) -> object:
+    """max(x, 0) - x z + log(1 + exp(-|x|)), as TensorFlow computes it."""
+    x = tensor(logits)
+    above = binary(tape, "-", apply(tape, "nn.Relu", x), binary(tape, "*", x, labels))
+    small = unary(tape, "-", apply(tape, "numpy.Absolute", x))
+    return binary(tape, "+", above, apply(tape, "nn.Softplus", tensor(small)))
+
+
 def ones_like(tape: Tape, x: object, dtype: object = None) -> object:
     """`x * 0 + 1`: `OnesLike` takes its dtype in different places."""
     return binary(tape, "+", zeros_like(tape, x, dtype), 1)
@@ -513,6 +544,16 @@ ROWS: tuple[Row, ...] = (
             tape, x, mean, var, offset, scale, epsilon
         ),
     ),
+    Row("tf", "gelu", "features approximate | name", gelu),
+    Row("tf", "sigmoid_cross_entropy_with_logits", "labels logits | name", sigmoid_loss),
+    Row(
+        "K",
+        "batch_normalization",
+        "x mean var beta gamma axis epsilon",
+        _k_batch_normalization,
+    ),
+    Row("K", "bias_add", "x bias | data_format", _two("+")),
+    Row("K", "cast_to_floatx", "x", lambda tape, x: cast_to(tape, x, tape.environment.float_type)),
     Row("activations", "relu", "x alpha max_value threshold", k_relu),
     Row("activations", "linear", "x", lambda tape, x: x),
     Row("activations", "exponential", "x", _one("numpy.Exp")),

@@ -18,6 +18,8 @@ ROOTS: dict[str, str] = {
     "tensorflow": "tf",
     "K": "K",
     "KB": "K",
+    "KTF": "K",
+    "ktf": "K",
     "backend": "K",
     "keras_backend": "K",
     "keras": "keras",

@@ -142,6 +142,11 @@ def enumerated(tape: Tape, values: object, start: object = 0) -> object:
     return list(enumerate(iterate(tape, values), whole_number(start, "a number")))
 
 
+def mapped(tape: Tape, function: object, values: object) -> object:
+    """`map` over one list."""
+    return [tape.invoke(function, [value]) for value in iterate(tape, values)]
+
+
 def pairs(tape: Tape, *given: object) -> object:
     """`zip`."""
     lists = [iterate(tape, value) for value in given if value is not None]
@@ -227,6 +232,9 @@ ROWS: tuple[Row, ...] = (
     Row("python", "tuple", "x", lambda tape, x=(): tuple(iterate(tape, x))),
     Row("python", "reversed", "x", lambda tape, x: list(iterate(tape, x))[::-1]),
     Row("python", "enumerate", "x start", enumerated),
+    Row("python", "map", "function x", mapped),
+    Row("python", "any", "x", lambda tape, x: any(constants.truth(item) for item in iterate(tape, x))),
+    Row("python", "all", "x", lambda tape, x: all(constants.truth(item) for item in iterate(tape, x))),
     Row("python", "zip", "a b c d", pairs),
     Row("python", "slice", "a b c", lambda tape, *given: slice(*given)),
     Row("python", "str repr", "x?", lambda tape, x=None: TEXT),

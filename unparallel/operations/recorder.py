@@ -10,7 +10,7 @@ from ..slices.interpreter import TEXT, Domain, Machine
 from ..slices.sizes import Undecided
 from ..slices.values import Method, Name, Scope, Unknown
 from . import constants, elementwise, plain, shaping
-from .names import UNSET, module_of, value_of
+from .names import DTYPES, UNSET, module_of, value_of
 from .table import record
 from .tape import Tape, what_is
 from .values import Array, Length, Lengths, Moments, StaticShape, Tensor, TopK
@@ -88,6 +88,8 @@ class Recorder(Domain):
             return self._of_tensor(value, name)
         if isinstance(value, (TopK, Moments)) and name in value._fields:
             return getattr(value, name)
+        if isinstance(value, str) and value in DTYPES and name in ("base_dtype", "as_numpy_dtype", "name"):
+            return value
         if name == "value" and isinstance(value, (int, Length)):
             return value  # of a Dimension
         if isinstance(value, StaticShape) and name in ("ndims", "rank"):

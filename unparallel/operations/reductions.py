@@ -149,8 +149,12 @@ def norm(tape: Tape, x: object, order: object = "euclidean", axis: object = None
     raise Undecided(f"it calls tf.norm of the order {str(order)[:40]}")
 
 
-def moments(tape: Tape, x: object, axes: object, keepdims: object = False) -> object:
+def moments(
+    tape: Tape, x: object, axes: object, shift: object = None, fourth: object = None, keepdims: object = None
+) -> object:
     """`tf.nn.moments`."""
+    if keepdims is None:  # which comes before the name in TensorFlow 2, and after it in TensorFlow 1
+        keepdims = fourth is True
     x = tensor(x)
     return Moments(reduce(tape, "numpy.Mean", x, axes, keepdims), reduce(tape, "numpy.Var", x, axes, keepdims))
 
@@ -175,6 +179,13 @@ def count_nonzero(tape: Tape, x: object, axis: object = None, keepdims: object =
     """How many are not 0."""
     found = each.cast_to(tape, each.compared(tape, "!=", tensor(x), 0), "int64")
     return reduce(tape, "numpy.Sum", tensor(found), axis, keepdims)
+
+
+def softmax_loss(tape: Tape, labels: object, logits: object, axis: object = -1) -> object:
+    """-sum(labels * log_softmax(logits))."""
+    logs = each.log_softmax(tape, logits, axis)
+    weighed = binary(tape, "*", labels, logs)
+    return each.unary(tape, "-", reduce(tape, "numpy.Sum", tensor(weighed), -1 if axis is None else axis, False))
 
 
 def l2_loss(tape: Tape, x: object) -> object:
@@ -217,11 +228,17 @@ ROWS: tuple[Row, ...] = (
         _TF,
         lambda tape, x, axis=None, keepdims=False: norm(tape, x, "euclidean", axis, keepdims),
     ),
-    Row("tf", "moments", "x axes | shift name", lambda tape, x, axes: moments(tape, x, axes)),
+    Row("tf", "moments", "x axes shift name keepdims", moments),
     Row("tf", "cumsum", "x axis | exclusive reverse name", cumulated("numpy.Cumsum")),
     Row("tf", "cumprod", "x axis | exclusive reverse name", cumulated("numpy.Cumprod")),
     Row("K", "cumsum", "x axis", cumulated("numpy.Cumsum")),
     Row("K", "cumprod", "x axis", cumulated("numpy.Cumprod")),
     Row("tf", "count_nonzero", "input axis keepdims | dtype name", count_nonzero),
+    Row(
+        "tf",
+        "softmax_cross_entropy_with_logits softmax_cross_entropy_with_logits_v2",
+        "labels logits axis | name",
+        softmax_loss,
+    ),
     Row("tf", "l2_loss", "t | name", l2_loss),
 )

@@ -595,6 +595,15 @@ def top_k(tape: Tape, x: object, k: object = 1, ordered: object = True) -> objec
     return TopK(found[0], Tensor(shape, "int32", found[1].entry, 1))
 
 
+def roll(tape: Tape, x: object, shift: object, axis: object) -> object:
+    """`tf.roll` along one axis."""
+    x = tensor(x)
+    at = axis_of(axis, x)
+    if at == 0:
+        tape.note(MIXES)
+    return tape.op("numpy.Roll", [x], x.shape, x.dtype, shift=whole_number(shift, "a number"), axis=at)
+
+
 def sort(tape: Tape, x: object, axis: object = -1, direction: object = None) -> object:
     """`tf.sort`."""
     x = tensor(x)
@@ -730,6 +739,7 @@ ROWS: tuple[Row, ...] = (
     Row("K", "one_hot", "indices num_classes", one_hot),
     Row("tf", "one_hot", "indices depth on_value off_value axis dtype | name", one_hot),
     Row("tf", "top_k", "input k sorted | name", top_k),
+    Row("tf", "roll", "input shift axis | name", roll),
     Row("tf", "sort", "values axis direction | name", sort),
     Row("K", "constant", "value dtype shape | name", make_constant),
     Row("K", "variable", "value dtype | name constraint", make_constant),
@@ -740,6 +750,10 @@ ROWS: tuple[Row, ...] = (
     Row("K", "zeros", "shape dtype | name", filled(0.0)),
     Row("K", "ones", "shape dtype | name", filled(1.0)),
     Row("tf", "fill", "dims value | name", full),
+    Row("numpy", "reshape", "a newshape", _reshape_constant),
+    Row("numpy", "expand_dims", "a axis", expand_dims),
+    Row("numpy", "concatenate", "arrays axis", lambda tape, arrays, axis=0: concatenate(tape, arrays, axis)),
+    Row("numpy", "stack", "arrays axis", stack),
     Row("numpy", "full", "shape fill_value dtype", full),
     Row("tf", "range", "start limit delta dtype | name", counted),
     Row("K", "arange", "start stop step dtype", counted),

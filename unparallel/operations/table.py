@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import Mapping, Sequence
 
 from ..slices.functions import ABSENT, Row
@@ -43,7 +44,7 @@ def record(tape: Tape, path: tuple[str, ...], args: Sequence[object], kwargs: Ma
     shown = ".".join(path)
     row = find(path)
     if row is None:
-        if len(path) == 1:
+        if len(path) == 1 and not hasattr(builtins, path[0]):
             raise Undecided(f"it calls {shown!r}, a global that is not in the file")
         raise Undecided(f"it calls {shown}, which this program does not know as an operation of Keras 3")
     wanted = _bound(row, shown, args, kwargs)

@@ -142,7 +142,7 @@ ABSENT = Other("absent")
 # Names of one parameter through the versions
 _RENAMED: Dict[str, Tuple[str, ...]] = {
     "input": ("input", "x", "tensor"),
-    "x": ("x", "tensor", "tensors", "inputs", "data"),
+    "x": ("x", "tensor", "tensors", "inputs", "data", "features"),
     "value": ("value", "input"),
     "values": ("values", "inputs"),
     "num_or_size_splits": ("num_or_size_splits", "num_split"),
