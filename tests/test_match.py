@@ -235,6 +235,23 @@ def test_trust_demands_the_same_shape_beside_the_batch():
     assert "'x' has the shape [6], the model 'net' takes [3]" in miss.near_misses[0].reason
 
 
+def resized(x, part, total):  # type: ignore[no-untyped-def]
+    return tf.image.resize(x, (part, total))  # type: ignore[name-defined]  # noqa: F821
+
+
+def test_two_numbers_alone_are_no_part_of_a_batch():
+    """A height and a width, in a model that also joins tensors: there is nothing to undo, and nothing is doubted."""
+    alone = tiny.piece("cut", "x", 7, 9, resized)
+    mean = tiny.merge("out", ["cut", "d"])._replace(class_name="Average")
+    for layers in (
+        [X, alone, calls(tiny.dense("out", "x"), "cut")],
+        [X, alone, calls(tiny.dense("d", "x"), "cut"), mean],
+    ):
+        assert clean_topology(parsed(layers)).near_misses == ()
+    two = [tiny.piece(f"cut{i}", "x", i, 2, resized) for i in range(2)]
+    assert "what it does is not known: function 'resized'" in reason([X, *two, net("cut0", "cut1"), JOINED])
+
+
 def late(name, function):
     layer = tiny.piece(name, "x", 0, 1, function)
     code, defaults, _ = layer.config["function"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from .. import slices
-from ..graph import CallKey
+from ..graph import CallKey, call_of
 from ..model import TensorKey
 from .facts import GraphFacts
 from .values import NearMiss
@@ -13,7 +13,8 @@ from .values import NearMiss
 
 def slice_like(facts: GraphFacts) -> list[TensorKey]:
     """The tensors that are parts of a batch or look so; else those that hand a batch on whole, if there are several."""
-    return [key for key in facts.first_outputs if _is_slice_like(facts, key)] or _whole_copies(facts)
+    company = _company(facts)
+    return [key for key in facts.first_outputs if _is_slice_like(facts, key, company)] or _whole_copies(facts)
 
 
 def downstream(facts: GraphFacts, cut: list[TensorKey]) -> set[CallKey]:
@@ -47,12 +48,26 @@ def _joined_otherwise(facts: GraphFacts, cut: list[TensorKey]) -> str:
     return "nothing joins the parts again"
 
 
-def _is_slice_like(facts: GraphFacts, key: TensorKey) -> bool:
+def _is_slice_like(facts: GraphFacts, key: TensorKey, company: set[TensorKey]) -> bool:
     value = facts.values.get(key)
     if isinstance(value, slices.Rows):
         return bool(slices.check_partition([value]))
-    piece = facts.looks_like_slice(key)
-    return piece is not None and piece[1] > 1
+    return key in company
+
+
+def _company(facts: GraphFacts) -> set[TensorKey]:
+    """The tensors that look like one part of N, where another one of N of the same tensor is there as well.
+
+    Alone, two numbers say nothing: `Lambda(resize, arguments={"height": 7, "width": 9})` is no seventh of nine.  The
+    other may be the same part: functions that were made in a loop are all saved with the last one.
+    """
+    found: dict[tuple[TensorKey, int], list[TensorKey]] = {}
+    for key in facts.first_outputs:
+        piece = facts.looks_like_slice(key)
+        if piece is not None and piece[1] > 1:
+            source = call_of(facts.graph, key[:2]).inputs[0]
+            found.setdefault((source, piece[1]), []).append(key)
+    return {key for keys in found.values() if len(keys) > 1 for key in keys}
 
 
 def _whole_copies(facts: GraphFacts) -> list[TensorKey]:
