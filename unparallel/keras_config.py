@@ -37,6 +37,8 @@ RENAMED = "Keras saves models so whose layers were renamed after building; with 
 KEEP_STRUCTURE = frozenset(("TFOpLambda", "SlicingOpLambda", "ClassMethod", "InstanceMethod", "InstanceProperty"))
 
 Reference = Tuple[str, int, int]
+# tf.keras 2.4 and later number the objects of a config that may stand in it more than once
+OBJECT_ID = "shared_object_id"
 END_KEYS = ("input_layers", "output_layers")
 
 
@@ -570,19 +572,28 @@ def as_model_config(entry: Dict[str, Json]) -> Json:
     A nested entry has `name` and `inbound_nodes` beside `class_name` and `config`; tf.keras 2.4 and later
     number shared objects there, which they do not at the top.
     """
-    return {"class_name": entry["class_name"], "config": _without_object_ids(entry["config"])}
+    config = entry["config"]
+    # the value itself where there are none: a large config must not be in memory twice
+    numbered = any(isinstance(value, dict) and OBJECT_ID in value for value in containers(config))
+    return {"class_name": entry["class_name"], "config": _without_object_ids(config) if numbered else config}
 
 
 def _without_object_ids(value: Json) -> Json:
-    """The value itself where there are none: a large config must not be in memory twice."""
     if isinstance(value, list):
-        items = [_without_object_ids(item) for item in value]
-        return value if all(new is old for new, old in zip(items, value)) else items
+        return [_without_object_ids(item) for item in value]
     if isinstance(value, dict):
-        kept = {key: _without_object_ids(item) for key, item in value.items() if key != "shared_object_id"}
-        same = len(kept) == len(value) and all(new is value[key] for key, new in kept.items())
-        return value if same else kept
+        return {key: _without_object_ids(item) for key, item in value.items() if key != OBJECT_ID}
     return value
+
+
+def containers(value: Json) -> Iterator[Json]:
+    """All dicts and lists in a value, itself included, in the order of the text."""
+    stack = [value] if isinstance(value, (dict, list)) else []
+    while stack:
+        value = stack.pop()
+        yield value
+        inner = value.values() if isinstance(value, dict) else value
+        stack += [item for item in inner if isinstance(item, (dict, list))][::-1]
 
 
 def to_text(value: Json) -> str:

@@ -394,20 +394,16 @@ def _code_versions(config: Json) -> Iterator[str]:
     Keras marks a marshalled function by a key of its own (`function_type`, `output_shape_type`, `mode_type` are
     "lambda"), and newer Keras by a class name.
     """
-    stack = [config]
-    while stack:
-        value = stack.pop()
-        if isinstance(value, dict):
-            fields = [key[: -len("_type")] for key, kind in value.items() if key.endswith("_type") and kind == "lambda"]
-            if value.get("class_name") == "__lambda__":
-                yield "unknown"
-            for field in fields:
-                code = code_of({"function": value.get(field)})
+    for value in keras_config.containers(config):
+        if not isinstance(value, dict):
+            continue
+        if value.get("class_name") == "__lambda__":
+            yield "unknown"
+        for key, kind in value.items():
+            if kind == "lambda" and key.endswith("_type"):
+                code = code_of({"function": value.get(key[: -len("_type")])})
                 if code is not None:
                     yield code.version
-            stack.extend(reversed(list(value.values())))
-        elif isinstance(value, list):
-            stack.extend(reversed(value))
 
 
 # -- weights files

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Callable
 
 from .. import slices
-from ..graph import call_graph, call_of, in_order
+from ..graph import call_graph, in_order
 from ..keras_config import shape_of_input
 from ..model import Layer, TensorKey, Topology
 
@@ -67,9 +67,8 @@ class GraphFacts:
     def looks_like_slice(self, key: TensorKey) -> tuple[int, int] | None:
         """(which part, of how many) where a tensor looks like a slice; names of arguments are no proof."""
         layer = self.topology.layer(key.layer)
-        if layer.submodel is not None or len(call_of(self.graph, key[:2]).inputs) != 1 or not self.weightless(layer):
-            return None
-        return slices.looks_like_slice(layer, layer.calls[key.call])
+        piece = slices.looks_like_slice(layer, layer.calls[key.call])
+        return piece if piece is not None and self.weightless(layer) else None
 
 
 def _input_shapes(topology: Topology) -> dict[TensorKey, slices.Shape]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Iterator, NamedTuple, Sequence
 
+from ..keras_config import containers
 from ..model import Json, Layer, Topology, WeightRef
 from .expected import specs_of
 from .names import role_and_prefix
@@ -116,13 +117,11 @@ def _model_flag(topology: Topology) -> bool | None:
 
 def _inner_names(config: Json) -> Iterator[str]:
     """Names of the layers inside a wrapper's config."""
-    values = config.values() if isinstance(config, dict) else config if isinstance(config, list) else ()
-    for value in values:
-        inner = value.get("config") if isinstance(value, dict) and "class_name" in value else None
-        if isinstance(inner, dict) and isinstance(inner.get("name"), str):
-            yield inner["name"]
-        if isinstance(value, (dict, list)):
-            yield from _inner_names(value)
+    for value in containers(config):
+        if isinstance(value, dict) and "class_name" in value and value is not config:
+            inner = value.get("config")
+            if isinstance(inner, dict) and isinstance(inner.get("name"), str):
+                yield inner["name"]
 
 
 # -- one weight in one slot -------------------------------------------------------------------------------
