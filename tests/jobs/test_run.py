@@ -613,6 +613,6 @@ def test_dask_that_is_not_there_is_told(tmp_path, monkeypatch, capsys):
 def test_the_parent_process_needs_no_job_to_be_its_own(tmp_path):
     """A job that reaches a worker is plain data: what an executor pickles."""
     trees.parallel(tmp_path / "runs" / "a.h5")
-    prepared = run.Batch(tmp_path / "runs", tmp_path / "clean", ConvertOptions())
+    prepared = run.Batch(tmp_path / "runs", tmp_path / "clean", ConvertOptions(), run.Settings())
     assert prepared.total == 1
     assert pickle.loads(pickle.dumps(prepared.jobs)) == prepared.jobs

@@ -138,21 +138,18 @@ def _prepared(options: argparse.Namespace, stack: contextlib.ExitStack) -> "Batc
 
     listed = sources.read_list(options.files_from) if options.files_from is not None else []
     executor = stack.enter_context(run.dask_executor(options.dask)) if options.dask is not None else None
-    return run.Batch(
-        options.sources,
-        options.output,
-        ConvertOptions.of(vars(options)),
-        listed=listed,
-        exact=_is_exact(options),
-        executor=executor,
-        jobs=options.jobs or 1,
-        timeout=options.timeout or TIMEOUT,
-        memory=options.memory,
-        overwrite=options.overwrite,
-        report=options.report,
-        to=options.to or "h5",
-        copy_singles=options.copy_singles,
+    settings = run.Settings(
+        executor,
+        options.jobs or 1,
+        options.timeout or TIMEOUT,
+        options.memory,
+        options.overwrite,
+        options.report,
+        options.to or "h5",
+        options.copy_singles,
     )
+    full = ConvertOptions.of(vars(options))
+    return run.Batch(options.sources, options.output, full, settings, listed, _is_exact(options))
 
 
 def _is_exact(options: argparse.Namespace) -> bool:

@@ -15,15 +15,10 @@ import tempfile
 import time
 from dataclasses import replace
 from importlib import import_module
-from typing import Any, Dict, Generator, Iterable, Iterator, Optional, Sequence, Union
+from typing import Any, Dict, Generator, Iterable, Iterator, NamedTuple, Optional, Sequence, Union
 
 from .. import atomic
-from ..errors import (
-    FileError,
-    UnparallelError,
-    WorkerError,
-    unreadable,
-)
+from ..errors import FileError, UnparallelError, WorkerError, unreadable
 from ..options import ConvertOptions, StrPath, absolute_path, path_text, takes_options
 from . import remote, sources, worker
 from .failure import failure, first_line
@@ -97,20 +92,8 @@ def convert_many(
     >>> for outcome in unparallel.convert_many("runs", "clean", jobs=4):     # doctest: +SKIP
     ...     print(outcome.status, outcome.source, outcome.reason)
     """
-    batch = Batch(
-        sources,
-        target,
-        ConvertOptions(**options),
-        executor=executor,
-        jobs=jobs,
-        timeout=timeout,
-        memory=memory,
-        overwrite=overwrite,
-        report=report,
-        to=to,
-        copy_singles=copy_singles,
-    )
-    return batch.run()
+    settings = Settings(executor, jobs, timeout, memory, overwrite, report, to, copy_singles)
+    return Batch(sources, target, ConvertOptions(**options), settings).run()
 
 
 def inspect_many(
@@ -142,9 +125,32 @@ def inspect_many(
     >>> import unparallel
     >>> print(unparallel.Outcomes(unparallel.inspect_many("runs", jobs=4)))     # doctest: +SKIP
     """
-    full = ConvertOptions(**options)
-    batch = Batch(sources, None, full, executor=executor, jobs=jobs, timeout=timeout, memory=memory, report=report)
-    return batch.run()
+    settings = Settings(executor, jobs, timeout, memory, report=report)
+    return Batch(sources, None, ConvertOptions(**options), settings).run()
+
+
+class Settings(NamedTuple):
+    """How a batch is run: the keywords of `convert_many`, which tells what they are."""
+
+    executor: Optional[futures.Executor] = None
+    jobs: int = 1
+    timeout: Optional[float] = TIMEOUT
+    memory: Optional[int] = None
+    overwrite: bool = False
+    report: Optional[StrPath] = None
+    to: str = "h5"
+    copy_singles: bool = False
+
+    def check(self) -> None:
+        """Raise a `ValueError` for what no batch can be run with."""
+        if self.to not in ENDINGS:
+            raise ValueError(f"to must be one of {', '.join(ENDINGS)}")
+        if self.jobs < 1:
+            raise ValueError("jobs must be 1 or more")
+        if self.timeout is not None and not (self.timeout > 0 and math.isfinite(self.timeout)):
+            raise ValueError("timeout must be more than 0 seconds")
+        if self.memory is not None and self.memory <= 0:
+            raise ValueError("memory must be more than 0 bytes")
 
 
 class Batch:
@@ -152,14 +158,16 @@ class Batch:
 
     Parameters
     ----------
+    named : path, or iterable of path
+        The sources, as for `convert_many`.
+    target : path, optional
+        None for a survey: the sources are looked at, and nothing is written.
+    options : ConvertOptions
+    settings : Settings
     listed : sequence of str
         More sources, whose paths are kept below the target as they stand.
     exact : bool
         `target` is not a folder but the name for the only source's result.
-    target : path, optional
-        None for a survey: the sources are looked at, and nothing is written.
-    others
-        As for `convert_many`.
     """
 
     def __init__(
@@ -167,48 +175,39 @@ class Batch:
         named: Union[StrPath, Iterable[StrPath]],
         target: Optional[StrPath],
         options: ConvertOptions,
-        *,
+        settings: Settings,
         listed: Sequence[str] = (),
         exact: bool = False,
-        executor: Optional[futures.Executor] = None,
-        jobs: int = 1,
-        timeout: Optional[float] = TIMEOUT,
-        memory: Optional[int] = None,
-        overwrite: bool = False,
-        report: Optional[StrPath] = None,
-        to: str = "h5",
-        copy_singles: bool = False,
     ) -> None:
-        if to not in ENDINGS:
-            raise ValueError(f"to must be one of {', '.join(ENDINGS)}")
-        _check_numbers(jobs, timeout, memory)
+        settings.check()
         survey = target is None
         root = path_text(target) if target is not None else ""
         root = root if survey or remote.is_url(root) else absolute_path(root)
         if not exact and os.path.exists(root) and not os.path.isdir(root):
             raise FileError("is a file", "more than one file needs a folder as target", root)
-        self.executor = executor
-        self.width = jobs
+        self.executor = settings.executor
+        self.width = settings.jobs
         self.root = os.path.dirname(root) if exact else root
-        self.report = Report(None if report is None else path_text(report), SURVEY if survey else BATCH)
+        report = None if settings.report is None else path_text(settings.report)
+        self.report = Report(report, SURVEY if survey else BATCH)
         options = _with_architecture(options)
         found = sources.find([named] if isinstance(named, (str, os.PathLike)) else named, listed, root)
-        places = [root] if exact and len(found) == 1 else sources.targets(found, root, ENDINGS[to])
+        places = [root] if exact and len(found) == 1 else sources.targets(found, root, ENDINGS[settings.to])
         places = [""] * len(found) if survey else places
         common = Job(
             source="",
             target="",
             named=True,
             options=options,
-            options_digest=options.digest() + ENDINGS[to],
-            overwrite=overwrite,
-            timeout=timeout,
-            memory=memory,
-            parts=jobs if executor is None else os.cpu_count() or 1,
+            options_digest=options.digest() + ENDINGS[settings.to],
+            overwrite=settings.overwrite,
+            timeout=settings.timeout,
+            memory=settings.memory,
+            parts=settings.jobs if settings.executor is None else os.cpu_count() or 1,
             run=secrets.token_hex(8),
             survey=survey,
             draw=self.report.is_page,
-            copy_singles=copy_singles,
+            copy_singles=settings.copy_singles,
         )
         self.problems = [_problem(item) for item in found if item.reason]
         self.jobs = [
@@ -303,15 +302,6 @@ def dask_executor(address: str) -> Iterator[futures.Executor]:
 
 
 # -- preparing
-
-
-def _check_numbers(jobs: int, timeout: Optional[float], memory: Optional[int]) -> None:
-    if jobs < 1:
-        raise ValueError("jobs must be 1 or more")
-    if timeout is not None and not (timeout > 0 and math.isfinite(timeout)):
-        raise ValueError("timeout must be more than 0 seconds")
-    if memory is not None and memory <= 0:
-        raise ValueError("memory must be more than 0 bytes")
 
 
 def _with_architecture(options: ConvertOptions) -> ConvertOptions:
