@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import Any, Iterator, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..errors import Keras3Error
 from ..model import TensorKey
@@ -227,7 +227,19 @@ class _Checker:
         if not new_calls:
             return model
         layers = [_with_mask(_with_calls(layer, new_calls.get(layer.name, {}))) for layer in model.layers]
-        return replace(model, layers=tuple(layers) + tuple(added.values()))
+        return replace(model, layers=tuple(_with_operations(layers, added)))
+
+
+def _with_operations(layers: Sequence[Layer], added: Mapping[tuple[Any, ...], Layer]) -> Iterator[Layer]:
+    """Each operation right behind what it reads: Keras 3.4 and 3.6 look for what a node reads among those before it."""
+    behind: dict[str, list[Layer]] = {}
+    for operation in added.values():
+        behind.setdefault(operation.calls[0].inputs[0].layer, []).append(operation)
+    stack = list(reversed(layers))
+    while stack:
+        layer = stack.pop()
+        yield layer
+        stack += reversed(behind.get(layer.name, ()))
 
 
 def _mask_of(layer: Layer, inputs: Sequence[Seen], added: dict[tuple[Any, ...], Layer], model: Model) -> TensorKey:
