@@ -5,7 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from .followed import gives, lines, recorded
+from unparallel.operations import table
+from unparallel.operations.names import module_of
+from unparallel.operations.table import ROWS
+from unparallel.operations.tape import Tape
+from unparallel.operations.values import Environment
+from unparallel.slices.sizes import Undecided
+
+from .followed import gives, lines, recorded, tensors
 
 RANDOM = np.random.RandomState(0)
 
@@ -304,3 +311,53 @@ def test_bilinear_grids_of_tensorflow_1(align):
             wanted[:, i, j] = above * (1 - dy) + below * dy
     source = f"lambda x: tf.image.resize_bilinear(x, (7, 3), align_corners={align})"
     assert np.allclose(gives(recorded(source, open_shape(ramp)), ramp), wanted, atol=1e-5)
+
+
+# -- the table
+
+
+def test_each_function_has_one_row():
+    rows = [(module, name) for row in ROWS for module in row.modules.split() for name in row.names.split()]
+    assert len(rows) == len(set(rows))
+
+
+@pytest.mark.parametrize(
+    ("path", "module"),
+    [
+        ("tf.nn.relu", "tf"),
+        ("tf.compat.v1.image.resize", "image1"),
+        ("tf.compat.v2.image.resize", "image2"),
+        ("tf.keras.backend.mean", "K"),
+        ("K.tf.image.resize_images", "image"),
+        ("tensorflow.python.keras.backend.mean", "K"),
+        ("keras.layers.Dense", "layers"),
+        ("np.random.normal", ""),
+        ("my.nn.relu", ""),
+        ("relu", "python"),
+    ],
+)
+def test_a_dotted_name_is_of_a_module_by_custom_alone(path, module):
+    assert module_of(tuple(path.split("."))) == module
+
+
+def test_a_function_is_found_without_bytecode():
+    """What other kinds of layers call: a name, tensors and arguments."""
+    tape = Tape(Environment())
+    made = table.record(tape, ("tf", "math", "multiply"), tensors((None, 4)), {"y": 2.0})
+    assert made.entry.kind == "numpy.Multiply"
+
+
+def test_hostile_sizes_are_refused_at_once():
+    for source in (
+        "lambda x: tf.split(x, 10 ** 12, 1)",
+        "lambda x: tf.unstack(x, axis=1)",
+        "lambda x: K.arange(10 ** 12) + x",
+        "lambda x: tf.linspace(0., 1., 10 ** 9) + x",
+        "lambda x: tf.eye(10 ** 6) + x",
+        "lambda x: tf.fill([10 ** 9], 1.) + x",
+        "lambda x: [x] * 10 ** 9",
+        "lambda x: tf.tile([1.], [10 ** 9]) + x",
+        "def f(x):\n    for v in np.zeros(1000):\n        for w in np.zeros(1000):\n            x = x\n    return x",
+    ):
+        with pytest.raises(Undecided):
+            recorded(source, (None, 10**12))

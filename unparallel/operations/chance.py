@@ -6,8 +6,8 @@ from typing import Sequence
 
 from ..slices.functions import Row
 from ..slices.sizes import Undecided
+from .arguments import items_of
 from .elementwise import apply, binary, branch, tensor
-from .shaping import items_of
 from .tape import Tape, checked, constant
 from .values import Array, Length, Tensor, plain
 

@@ -130,7 +130,7 @@ def apply(tape: Tape, kind: str, value: Tensor, gives: str | None = None, **conf
 # -- rows ---------------------------------------------------------------------------------------------------
 
 
-def _one(kind: str, fold: Callable[[Numbers], object] | None = None, dtype: str | None = None) -> Callable[..., object]:
+def one(kind: str, fold: Callable[[Numbers], object] | None = None, dtype: str | None = None) -> Callable[..., object]:
     """A function of one tensor; of constants, what numpy gives."""
 
     def meaning(tape: Tape, x: object) -> object:
@@ -217,60 +217,6 @@ def cast_to(tape: Tape, x: object, dtype: object) -> object:
 def as_float(tape: Tape, x: Tensor) -> Tensor:
     """Truths as fractions, as `K.mean` takes them."""
     return cast(Tensor, cast_to(tape, x, tape.environment.float_type)) if x.dtype == "bool" else x
-
-
-def k_relu(tape: Tape, x: object, alpha: object = 0.0, max_value: object = None, threshold: object = 0.0) -> object:
-    """`K.relu`, step by step as in `tensorflow_backend.py` of Keras 2.2.4."""
-    x = tensor(x)
-    alpha, threshold = (plain(constant(0.0 if value is None else value)) for value in (alpha, threshold))
-    max_value = None if max_value is None else constant(max_value)
-    if alpha == 0.0 and max_value is None and threshold == 0.0:
-        return apply(tape, "nn.Relu", x)
-    if max_value is None and threshold == 0.0:
-        return apply(tape, "nn.LeakyRelu", x, negative_slope=checked(alpha))
-    if threshold != 0.0:
-        above = cast_to(tape, compared(tape, ">", x, threshold), x.dtype)
-        kept = binary(tape, "*", x, above)
-        below = apply(tape, "nn.Relu", cast(Tensor, binary(tape, "-", threshold, x)))
-    else:
-        kept = apply(tape, "nn.Relu", x)
-        below = apply(tape, "nn.Relu", cast(Tensor, unary(tape, "-", x)))
-    if max_value is not None:
-        kept = clip(tape, kept, 0.0, max_value)
-    return kept if alpha == 0.0 else binary(tape, "-", kept, binary(tape, "*", alpha, below))
-
-
-def elu(tape: Tape, x: object, alpha: object = 1.0) -> object:
-    """`K.elu`."""
-    return apply(tape, "nn.Elu", tensor(x), alpha=checked(constant(1.0 if alpha is None else alpha)))
-
-
-def leaky_relu(tape: Tape, x: object, alpha: object = 0.2) -> object:
-    """`tf.nn.leaky_relu`, whose slope is 0.2 unless told otherwise."""
-    return apply(tape, "nn.LeakyRelu", tensor(x), negative_slope=checked(constant(0.2 if alpha is None else alpha)))
-
-
-def hard_sigmoid(tape: Tape, x: object) -> object:
-    """`K.hard_sigmoid`: clip(0.2 x + 0.5, 0, 1); Keras 3's own has another slope."""
-    return clip(tape, binary(tape, "+", binary(tape, "*", tensor(x), 0.2), 0.5), 0.0, 1.0)
-
-
-def softmax(tape: Tape, x: object, axis: object = None) -> object:
-    """Softmax along one axis."""
-    return _along("nn.Softmax", tape, x, axis)
-
-
-def log_softmax(tape: Tape, x: object, axis: object = None) -> object:
-    """The logarithm of softmax."""
-    return _along("nn.LogSoftmax", tape, x, axis)
-
-
-def _along(kind: str, tape: Tape, x: object, axis: object) -> Tensor:
-    x = tensor(x)
-    axis = plain(-1 if axis is None else axis)
-    if not isinstance(axis, int):
-        raise Undecided("it names an axis that is not known")
-    return apply(tape, kind, x, axis=x.axis(axis))
 
 
 def where(tape: Tape, condition: object, x: object = None, y: object = None) -> object:
@@ -385,19 +331,6 @@ def _k_batch_normalization(
     return batch_normalization(tape, x, mean, var, beta, gamma, 1e-3 if epsilon is None else epsilon)
 
 
-def gelu(tape: Tape, x: object, approximate: object = False) -> object:
-    """`tf.nn.gelu`, which is exact unless told otherwise."""
-    return apply(tape, "nn.Gelu", tensor(x), approximate=bool(plain(approximate)))
-
-
-def sigmoid_loss(tape: Tape, labels: object, logits: object) -> object:
-    """max(x, 0) - x z + log(1 + exp(-|x|)), as TensorFlow computes it."""
-    x = tensor(logits)
-    above = binary(tape, "-", apply(tape, "nn.Relu", x), binary(tape, "*", x, labels))
-    small = unary(tape, "-", apply(tape, "numpy.Absolute", x))
-    return binary(tape, "+", above, apply(tape, "nn.Softplus", tensor(small)))
-
-
 def ones_like(tape: Tape, x: object, dtype: object = None) -> object:
     """`x * 0 + 1`: `OnesLike` takes its dtype in different places."""
     return binary(tape, "+", zeros_like(tape, x, dtype), 1)
@@ -479,9 +412,9 @@ def _comparing(symbol: str) -> Callable[..., object]:
 
 
 ROWS: tuple[Row, ...] = (
-    *[Row("tf", names, "x | name", _one(kind, fold)) for names, _, kind, fold in _PLAIN],
-    *[Row("K", name, "x", _one(kind, fold)) for _, name, kind, fold in _PLAIN if name],
-    *[Row("tf", name, "x | name", _one(kind, None, "bool")) for name, kind in _TRUTHS],
+    *[Row("tf", names, "x | name", one(kind, fold)) for names, _, kind, fold in _PLAIN],
+    *[Row("K", name, "x", one(kind, fold)) for _, name, kind, fold in _PLAIN if name],
+    *[Row("tf", name, "x | name", one(kind, None, "bool")) for name, kind in _TRUTHS],
     *[Row("tf K", name, "x y | name", _comparing(symbol)) for name, symbol in _COMPARED],
     Row("K", "sqrt", "x", k_sqrt),
     Row("K", "pow", "x a", _two("**")),
@@ -516,14 +449,6 @@ ROWS: tuple[Row, ...] = (
     Row("tf", "logical_or", "x y | name", lambda tape, x, y: logic(tape, "LogicalOr", x, y)),
     Row("tf", "logical_xor", "x y | name", lambda tape, x, y: logic(tape, "LogicalXor", x, y)),
     Row("tf", "logical_not", "x | name", _not),
-    Row("K", "relu", "x alpha max_value threshold", k_relu),
-    Row("K activations", "elu", "x alpha", elu),
-    Row("tf", "elu", "features | name", elu),
-    Row("tf", "leaky_relu", "features alpha | name", leaky_relu),
-    Row("K activations", "hard_sigmoid", "x", hard_sigmoid),
-    Row("K activations", "softmax", "x axis", softmax),
-    Row("tf", "softmax", "logits axis | name", softmax),
-    Row("tf", "log_softmax", "logits axis | name", log_softmax),
     Row("tf", "where", "condition x y | name", where),
     Row("K", "switch", "condition then_expression else_expression", switch),
     Row("tf", "add_n accumulate_n", "inputs | shape tensor_dtype name", add_all),
@@ -544,8 +469,6 @@ ROWS: tuple[Row, ...] = (
             tape, x, mean, var, offset, scale, epsilon
         ),
     ),
-    Row("tf", "gelu", "features approximate | name", gelu),
-    Row("tf", "sigmoid_cross_entropy_with_logits", "labels logits | name", sigmoid_loss),
     Row(
         "K",
         "batch_normalization",
@@ -554,13 +477,4 @@ ROWS: tuple[Row, ...] = (
     ),
     Row("K", "bias_add", "x bias | data_format", _two("+")),
     Row("K", "cast_to_floatx", "x", lambda tape, x: cast_to(tape, x, tape.environment.float_type)),
-    Row("activations", "relu", "x alpha max_value threshold", k_relu),
-    Row("activations", "linear", "x", lambda tape, x: x),
-    Row("activations", "exponential", "x", _one("numpy.Exp")),
-    *[
-        Row("activations", name, "x", _one(f"nn.{name.capitalize()}"))
-        for name in ("sigmoid", "softplus", "softsign", "selu")
-    ],
-    Row("activations", "tanh", "x", _one("numpy.Tanh")),
-    Row("activations", "swish", "x", _one("nn.Silu")),
 )

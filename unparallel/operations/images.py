@@ -15,9 +15,12 @@ import numpy as np
 from ..slices.functions import Row
 from ..slices.sizes import Undecided
 from . import elementwise as each
+from .arguments import is_first, numbers_of, whole_number
+from .cutting import subscript
 from .elementwise import apply, binary, tensor
+from .joining import pad, reverse
 from .reductions import count, reduce
-from .shaping import is_first, numbers_of, pad, reshape, reverse, subscript, transpose, whole_number
+from .shaping import reshape, transpose
 from .tape import Tape, constant
 from .values import UNKNOWN_LENGTH, Length, Shape, Tensor, plain
 
@@ -403,13 +406,4 @@ ROWS: tuple[Row, ...] = (
     Row("K", "pool2d pool3d", "x pool_size strides padding data_format pool_mode", k_pool),
     Row("tf", "max_pool max_pool2d", _POOL, _tf_pool("max")),
     Row("tf", "avg_pool avg_pool2d", _POOL, _tf_pool("avg")),
-    Row("tf", "crelu", "features | name axis", lambda tape, x: _crelu(tape, x)),
 )
-
-
-def _crelu(tape: Tape, x: object) -> object:
-    from .shaping import concatenate
-
-    x = tensor(x)
-    both = concatenate(tape, [x, each.unary(tape, "-", x)], -1)
-    return apply(tape, "nn.Relu", tensor(both))

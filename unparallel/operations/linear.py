@@ -7,13 +7,20 @@ from typing import Sequence, cast
 
 from ..slices.functions import Row
 from ..slices.sizes import Undecided
+from .arguments import axes_of, axis_of, items_of, whole_number
 from .elementwise import tensor
-from .reductions import axes_of
-from .shaping import axis_of, expand_dims, items_of, transpose_last, whole_number
+from .shaping import expand_dims, transpose_last
 from .tape import MIXES, Tape, broadcast
 from .values import Shape, Tensor, plain
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+def letters_of(x: Tensor, y: Tensor) -> tuple[str, str]:
+    """A letter for each axis of two tensors."""
+    if x.rank + y.rank > len(LETTERS):
+        raise Undecided("it multiplies tensors of too many axes")
+    return LETTERS[: x.rank], LETTERS[x.rank : x.rank + y.rank]
 
 
 def einsum(tape: Tape, equation: str, parts: Sequence[Tensor]) -> Tensor:
@@ -50,8 +57,7 @@ def k_dot(tape: Tape, x: object, y: object) -> object:
     x, y = tensor(x), tensor(y)
     if x.rank < 2 or y.rank < 2:
         raise Undecided("it calls K.dot on a vector")
-    first = LETTERS[: x.rank]
-    second = LETTERS[x.rank : x.rank + y.rank]
+    first, second = letters_of(x, y)
     second = second[:-2] + first[-1] + second[-1]
     tape.note(MIXES)
     return einsum(tape, f"{first},{second}->{first[:-1]}{second[:-2]}{second[-1]}", [x, y])
@@ -126,8 +132,8 @@ def tensordot(tape: Tape, a: object, b: object, axes: object) -> object:
         ones, others = (_ordered(item, part) for item, part in zip(pair, (a, b)))
     if len(ones) != len(others):
         raise Undecided("it calls tf.tensordot with axes that are not known")
-    first = LETTERS[: a.rank]
-    second = list(LETTERS[a.rank : a.rank + b.rank])
+    first, rest = letters_of(a, b)
+    second = list(rest)
     for one, other in zip(ones, others):
         second[other] = first[one]
     kept = [letter for i, letter in enumerate(first) if i not in ones]

@@ -13,10 +13,10 @@ from ..slices.sizes import Undecided
 from ..slices.values import MAX_ITEMS, Name
 from . import constants
 from . import elementwise as each
+from .arguments import image_data_format, whole_number
 from .elementwise import apply, binary
 from .names import dtype as type_of
 from .reductions import _fold
-from .shaping import image_data_format, whole_number
 from .tape import Tape, constant, what_is
 from .values import Array, Length, Tensor, is_number, plain
 
@@ -29,6 +29,7 @@ def iterate(tape: Tape, value: object) -> Sequence[object]:
     if isinstance(value, (list, tuple)):
         return value
     if isinstance(value, Array):
+        tape.spend(value.numbers.size)
         return [plain(item) for item in value.numbers]
     if isinstance(value, Tensor):
         raise Undecided("it loops over a tensor")

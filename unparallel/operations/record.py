@@ -62,7 +62,7 @@ def record(
             continue
     if not found:
         raise Undecided("its code is not that of a known version of Python")
-    if any(other.lines() != found[0].lines() for other in found):
+    if any(other.lines() != found[0].lines() for other in found[1:]):
         raise Undecided("its code means different things in different versions of Python")
     return found[0]
 

@@ -9,7 +9,7 @@ from ..slices.functions import EXHAUSTING
 from ..slices.interpreter import TEXT, Domain, Machine
 from ..slices.sizes import Undecided
 from ..slices.values import Method, Name, Scope, Unknown
-from . import constants, elementwise, plain, shaping
+from . import arguments, constants, cutting, elementwise, plain, shaping
 from .names import DTYPES, UNSET, module_of, value_of
 from .table import record
 from .tape import Tape, what_is
@@ -116,7 +116,7 @@ class Recorder(Domain):
 
     def subscript(self, value: object, index: object) -> object:  # noqa: D102
         if isinstance(value, Tensor):
-            return shaping.subscript(self.tape, value, index)
+            return cutting.subscript(self.tape, value, index)
         if isinstance(value, (list, tuple)):
             return _part(value, index)
         if isinstance(value, Array):
@@ -162,14 +162,14 @@ def _part(value: Sequence[object], index: object) -> object:
     index = plain_number(index)
     if isinstance(index, slice):
         parts = [
-            None if part is None else shaping.whole_number(part, "a bound")
+            None if part is None else arguments.whole_number(part, "a bound")
             for part in (index.start, index.stop, index.step)
         ]
         if parts[2] == 0:
             raise Undecided("it slices in steps of 0")
         found = value[slice(*parts)]
         return type(value)(found) if isinstance(value, (StaticShape, Lengths)) else found
-    at = shaping.whole_number(index, "an index")
+    at = arguments.whole_number(index, "an index")
     if not -len(value) <= at < len(value):
         raise Undecided("it takes an item that a list has not")
     return value[at]
@@ -191,6 +191,6 @@ def _list_method(owner: Sequence[object], name: str, args: Sequence[object]) -> 
     if name == "num_elements" and not args and isinstance(owner, StaticShape):
         made = 1
         for length in owner:
-            made *= shaping.whole_number(length, "a length")
+            made *= arguments.whole_number(length, "a length")
         return made
     return UNSET

@@ -9,27 +9,15 @@ import numpy as np
 from ..slices.functions import Row
 from ..slices.sizes import Undecided
 from . import elementwise as each
+from .activations import log_softmax
+from .arguments import axes_of
 from .elementwise import apply, as_float, binary, tensor
 from .names import dtype as type_of
 from .tape import MIXES, Tape, checked, constant
-from .values import UNKNOWN_LENGTH, Array, Moments, Shape, Tensor, plain
+from .values import UNKNOWN_LENGTH, Moments, Shape, Tensor, plain
 
 if TYPE_CHECKING:
     from ..arrays import Numbers
-
-
-def axes_of(value: object, x: Tensor) -> list[int]:
-    """Axes as a list counted from the front; None: all of them."""
-    if value is None:
-        return list(range(x.rank))
-    value = plain(value)
-    if isinstance(value, Array):
-        value = value.numbers.tolist()
-    items = list(value) if isinstance(value, (list, tuple)) else [value]
-    items = [plain(item) for item in items]
-    if not all(isinstance(item, int) and not isinstance(item, bool) for item in items):
-        raise Undecided("it names an axis that is not known")
-    return sorted({x.axis(cast(int, item)) for item in items})
 
 
 def reduced(shape: Shape, axes: Sequence[int], keepdims: bool) -> Shape:
@@ -183,7 +171,7 @@ def count_nonzero(tape: Tape, x: object, axis: object = None, keepdims: object =
 
 def softmax_loss(tape: Tape, labels: object, logits: object, axis: object = -1) -> object:
     """-sum(labels * log_softmax(logits))."""
-    logs = each.log_softmax(tape, logits, axis)
+    logs = log_softmax(tape, logits, axis)
     weighed = binary(tape, "*", labels, logs)
     return each.unary(tape, "-", reduce(tape, "numpy.Sum", tensor(weighed), -1 if axis is None else axis, False))
 

@@ -9,13 +9,12 @@ from ..slices.functions import ABSENT, Row
 from ..slices.marshal import Other
 from ..slices.sizes import Undecided
 from ..slices.values import Name, Unknown
-from . import chance, elementwise, images, linear, plain, reductions, shaping
+from . import activations, chance, cutting, elementwise, filling, images, joining, linear, plain, reductions, shaping
 from .names import module_of
 from .tape import Tape, what_is
 
-ROWS: tuple[Row, ...] = (
-    elementwise.ROWS + reductions.ROWS + shaping.ROWS + linear.ROWS + images.ROWS + chance.ROWS + plain.ROWS
-)
+FAMILIES = (activations, chance, cutting, elementwise, filling, images, joining, linear, plain, reductions, shaping)
+ROWS: tuple[Row, ...] = tuple(row for family in FAMILIES for row in family.ROWS)
 
 
 def _by_module() -> dict[tuple[str, str], Row]:
