@@ -205,6 +205,7 @@ class _Decoder:
         if code.layout != self.version.layout or len(code.code) > MAX_CODE or not self._lines_fit(code):
             raise self.unfit()
         sweep = list(self._sweep(code.code))
+        self._check_maps(sweep)
         starts = {raw.start: index for index, raw in enumerate(sweep)}
         found = [self._instruction(code, raw, starts) for raw in sweep]
         if not found or found[-1].op not in ENDS:
@@ -219,6 +220,14 @@ class _Decoder:
             return True
         covered = sum(code.lines[0::2])
         return covered == len(code.code) if self.version.name == "3.10" else covered < len(code.code)
+
+    def _check_maps(self, sweep: List[_Raw]) -> None:
+        # 3.5 builds a dict of what lies on the stack but shares the layout of 3.4, where an empty one is made for so
+        # many entries, and each is stored
+        if self.version.number < (3, 5):
+            wanted = sum(raw.arg for raw in sweep if raw.op == "BUILD_MAP")
+            if wanted != sum(1 for raw in sweep if raw.op == "STORE_MAP"):
+                raise self.unfit()
 
     def _sweep(self, data: bytes) -> Iterator[_Raw]:
         """All instructions, in order."""

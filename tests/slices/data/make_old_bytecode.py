@@ -10,6 +10,9 @@ known from "What's New In Python 3.6" and the documentation of `dis` of each ver
   where 3.6 has CALL_FUNCTION_KW with a tuple of names;
 - MAKE_FUNCTION took defaults one by one from the stack, counted in the operand, and MAKE_CLOSURE made closures, where
   3.6 has one MAKE_FUNCTION with flags;
+- CALL_FUNCTION_VAR and CALL_FUNCTION_VAR_KW called with `*args` and `**kwargs`, where 3.6 has CALL_FUNCTION_EX;
+- a dict with constant keys was built of keys and values (BUILD_CONST_KEY_MAP is new in 3.6); up to 3.4 BUILD_MAP made
+  an empty one, and STORE_MAP put one entry into it, its key on top;
 - up to 3.4, WITH_CLEANUP did what WITH_CLEANUP_START and WITH_CLEANUP_FINISH do.
 
 Nothing of the package under test is used: numbers are those of Python 3.6's own `opcode`.
@@ -23,7 +26,16 @@ from types import CodeType
 import make_bytecode
 
 # what 3.6 has no more
-OLD = {"WITH_CLEANUP": 81, "MAKE_CLOSURE": 134}
+OLD = {
+    "WITH_CLEANUP": 81,
+    "MAKE_CLOSURE": 134,
+    "STORE_MAP": 54,
+    "OLD_BUILD_MAP": 105,
+    "CALL_FUNCTION_VAR": 140,
+    "CALL_FUNCTION_VAR_KW": 142,
+}
+# by how much these change the height of the stack, the last two without single arguments
+EFFECTS = {"STORE_MAP": -2, "OLD_BUILD_MAP": 1, "CALL_FUNCTION_VAR": -1, "CALL_FUNCTION_VAR_KW": -2}
 
 
 class Operation:
@@ -45,6 +57,10 @@ def listing(code):
 
 
 def effect(operation):
+    if operation.name in EFFECTS:
+        return EFFECTS[operation.name]
+    if operation.name == "CALL_FUNCTION":
+        return -(operation.arg & 255) - 2 * (operation.arg >> 8)
     number = dis.opmap[operation.name]
     return dis.stack_effect(number, operation.arg if number >= dis.HAVE_ARGUMENT else None)
 
@@ -58,6 +74,39 @@ def start_of_value(operations, end):
         if depth == 1:
             return index
     raise AssertionError("no value")
+
+
+def starts_of_values(operations, end, count):
+    """Where each of so many values begins, the last first, before any of them is moved."""
+    found = []
+    for _ in range(count):
+        end = start_of_value(operations, end)
+        found.append(end)
+    return found
+
+
+def put_before(operations, place, added):
+    """Inserts an operation where jumps to the one that stands there go to it."""
+    there = operations[place]
+    operations.insert(place + 1, Operation(there.name, there.arg))
+    there.name, there.arg = added.name, added.arg
+
+
+def spread_map(operations, index):
+    """BUILD_MAP as up to 3.4: an empty dict, then value, key and STORE_MAP for each entry; by how much it is longer."""
+    size = operations[index].arg
+    places = starts_of_values(operations, index, 2 * size)[::-1] + [index]
+    made = []
+    for key, value, end in zip(places[0::2], places[1::2], places[2::2]):
+        made += operations[value:end] + operations[key:value] + [Operation("STORE_MAP")]
+    before = places[0]
+    first = operations[before]
+    operations[before : index + 1] = made
+    # jumps to what was first go to the empty dict
+    place = operations.index(first)
+    put_before(operations, place, Operation("OLD_BUILD_MAP", size))
+    operations.insert(before, operations.pop(place))
+    return size
 
 
 def rewrite(code, version):
@@ -93,6 +142,18 @@ def rewrite(code, version):
                 index += len(defaults) - 1
                 operation.arg = len(defaults)
             assert not flags & 6
+        elif operation.name == "CALL_FUNCTION_EX":
+            operation.name = "CALL_FUNCTION_VAR_KW" if operation.arg else "CALL_FUNCTION_VAR"
+            operation.arg = 0
+        elif operation.name == "BUILD_CONST_KEY_MAP":
+            keys = constants[operations.pop(index - 1).arg]
+            index -= 1
+            for key, place in zip(reversed(keys), starts_of_values(operations, index, len(keys))):
+                put_before(operations, place, load(key))
+                index += 1
+            operation.name = "BUILD_MAP"
+        if operation.name == "BUILD_MAP" and version == "3.4":
+            index += spread_map(operations, index)
         index += 1
     if version == "3.4":
         for operation in [it for it in operations if it.name == "WITH_CLEANUP_FINISH"]:
