@@ -14,7 +14,7 @@ from .atomic import AtomicFile
 from .errors import AmbiguousWeightsError, FileError, NeedsArchitectureError, UnparallelError, UnparallelWarning
 from .formats import Format, Opened, format_of, open_model
 from .model import LayerWeights
-from .options import Activations, Architecture, ConvertOptions, StrPath, path_text, takes_options
+from .options import Activations, Architecture, ConvertOptions, Definitions, StrPath, path_text, takes_options
 from .plan import Plan
 from .results import Conversion, Inspection
 from .weights.health import HealthCheck, listed, refusal
@@ -80,6 +80,9 @@ def run(
     with AtomicFile(target, overwrite, source, "checked.keras" if options.check else "", parents) as out:
         with open_model(source) as opened:
             plan = _plan(form, opened, options)
+            if options.define and form.try_out is None:
+                idle = "--define is for .keras targets: a .h5 keeps its Python code as it is"
+                plan = replace(plan, warnings=plan.warnings + (idle,))
             health = _health(opened, plan, options)
             form.write(opened.source, plan, health, out)
             _check(form, opened, out.partial, plan, health, options)
@@ -117,13 +120,14 @@ def inspect(
     scan: bool = True,
     by_names: bool = False,
     activations: Activations = None,
+    define: Definitions = None,
 ) -> Inspection:
     """Say what a file holds and what `convert` would make of it; nothing is written.
 
     Parameters
     ----------
     source : path
-    architecture, trust_slices, scan, by_names, activations
+    architecture, trust_slices, scan, by_names, activations, define
         As for `convert`.
 
     Returns
@@ -141,7 +145,12 @@ def inspect(
         For each of the result's `warnings`.
     """
     options = ConvertOptions(
-        architecture=architecture, trust_slices=trust_slices, scan=scan, by_names=by_names, activations=activations
+        architecture=architecture,
+        trust_slices=trust_slices,
+        scan=scan,
+        by_names=by_names,
+        activations=activations,
+        define=define,
     )
     seen = look(path_text(source), options)
     _warn(seen.source, seen.warnings)

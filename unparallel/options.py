@@ -14,7 +14,10 @@ from .errors import FileError, MissingFileError
 StrPath = Union[str, "os.PathLike[str]"]
 Architecture = Union[StrPath, Dict[str, Any], None]
 Activations = Union[Mapping[str, Any], Sequence[Tuple[str, Any]], None]
+Definitions = Union[Mapping[str, Any], Sequence[Tuple[str, Any]], None]
 Value = TypeVar("Value")
+# of an array that is defined, as of any that Keras takes
+_MOST_AXES = 16
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -55,6 +58,53 @@ def activation(text: str) -> Tuple[str, Any]:
     return name, value
 
 
+def definition(text: str) -> Tuple[str, Any]:
+    """`NAME=VALUE` as (name, value); the value is JSON: a number, or a list of numbers.
+
+    Raises
+    ------
+    ValueError
+        It is neither.
+    """
+    import json
+
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ValueError(f"{text!r} is not NAME=NUMBER or NAME=[NUMBER, ...]")
+    try:
+        return name, _defined(name, json.loads(value))
+    except (json.JSONDecodeError, RecursionError):
+        raise ValueError(f"{value!r} is no number and no list of numbers, as JSON has them") from None
+
+
+def definitions(given: Definitions) -> Dict[str, Any]:
+    """What globals of Lambdas' code are, by name.
+
+    Parameters
+    ----------
+    given : mapping, or sequence of (str, value), optional
+        Numbers, lists of numbers, or what `tolist()` makes such.
+
+    Raises
+    ------
+    ValueError
+        A name is none, or a value is something else.
+    """
+    return {str(name): _defined(str(name), value) for name, value in dict(given or ()).items()}
+
+
+def _defined(name: str, value: Any, depth: int = 0) -> Any:
+    """A defined value as JSON has it."""
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise ValueError(f"{name!r} is no name of a global")
+    value = value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(value, (list, tuple)) and depth < _MOST_AXES:
+        return [_defined(name, item, depth + 1) for item in value]
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value - value != 0:
+        raise ValueError(f"{name} is to be a finite number or a list of numbers, not {value!r:.40}")
+    return value
+
+
 @dataclass(frozen=True)
 class ConvertOptions:
     """How a file is to be converted.
@@ -83,6 +133,8 @@ class ConvertOptions:
     activations : dict of str to (str or dict), optional
         To Keras 3: what a name of an activation means that is not Keras' own; a name, or a layer's
         `{"class_name", "config"}`.
+    define : dict of str to (number or list), optional
+        To Keras 3: what a global is that a Lambda's code uses and the file does not hold.
     check : bool
         To Keras 3: load the result in a process of its own, where Keras 3 is installed, and predict on random inputs.
     """
@@ -125,12 +177,24 @@ class ConvertOptions:
         action="append",
         type=activation,
     )
+    define: Definitions = option(
+        None,
+        "--define",
+        "to Keras 3: what a global of a Lambda's code is that the file does not hold: T=4, 'MEAN=[0.5, 0.4]'",
+        metavar="NAME=VALUE",
+        action="append",
+        type=definition,
+    )
     check: bool = option(
         False,
         "--check",
         "to Keras 3: load the result in Keras 3, where it is installed, and predict on random inputs",
         decides=False,
     )
+
+    def __post_init__(self) -> None:
+        # in one form, whether the command or a function was given them, and wrong ones before anything is read
+        object.__setattr__(self, "define", definitions(self.define) or None)
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> "ConvertOptions":

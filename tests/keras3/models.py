@@ -64,14 +64,14 @@ def model_file(layers, outputs=("it",), version="2.2.4", dtype="float32", **more
     return file_of(functional(layers, outputs), weights, version, **more)
 
 
-def archive_of(model, **activations):
-    new, context = translate(model, activations)
+def archive_of(model, defined=None, **activations):
+    new, context = translate(model, activations, defined)
     return compiled(model, new, context)
 
 
-def archive(*layers, outputs=("it",), version="2.2.4", **more):
+def archive(*layers, outputs=("it",), version="2.2.4", defined=None, **more):
     """The archive of a functional model."""
-    return archive_of(model_file(list(layers), outputs, version, **more))
+    return archive_of(model_file(list(layers), outputs, version, **more), defined)
 
 
 def entries(made):

@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
-from unparallel.errors import Keras3Error
+from unparallel import convert, inspect
+from unparallel.errors import Keras3Error, UnparallelWarning
 from unparallel.keras3 import lambdas
 from unparallel.keras3.values import Context
 
+from .. import tiny
 from ..operations.followed import saved
 from .models import archive, archive_of, file_of, layer, refs, source
 
@@ -348,3 +350,53 @@ def test_operations_hand_no_mask_on():
     behind = layer("LSTM", {"units": 2}, ((3, 8), (2, 8), (8,)), "lstm", (("it",),))
     made = archive(source(shape=(None, 5)), embedding(mask_zero=True), it, behind, outputs=("lstm",))
     assert written(made, "lstm")["inbound_nodes"] == [{"args": [tensor("it")], "kwargs": {}}]
+
+
+# -- globals that the user gives
+
+
+def test_a_global_that_is_given():
+    made = archive(
+        source(shape=(None, 4)), function_layer("lambda x: x / T + MEAN"), defined={"T": 4, "MEAN": [1, 2, 3, 4]}
+    )
+    steps = inside(made)
+    assert steps["step_1_true_divide"]["inbound_nodes"][0]["args"][1] == 4
+    assert steps["step_2_add"]["inbound_nodes"][0]["args"][1]["config"]["value"] == [1, 2, 3, 4]
+    said = [str(note) for note in made.notes]
+    assert any("T is 4, as you said" in note for note in said)
+    assert any("MEAN is [1, 2, 3, 4], as you said" in note for note in said)
+
+
+def test_an_attribute_that_is_given():
+    made = archive(source(shape=(None, 4)), function_layer("lambda x: x * cfg.scale"), defined={"cfg.scale": 0.5})
+    assert inside(made)["step_1_multiply"]["inbound_nodes"][0]["args"][1] == 0.5
+
+
+def test_a_global_that_is_missing_can_be_given():
+    with pytest.raises(Keras3Error) as refusal:
+        archive(source(shape=(None, 4)), function_layer("lambda x: x / T"))
+    assert "--define T=VALUE" in refusal.value.hint
+    with pytest.raises(Keras3Error) as refusal:
+        archive(source(shape=(None, 4)), function_layer("lambda x: tf.py_func(x)"))
+    assert "--define" not in refusal.value.hint
+
+
+def test_what_is_given_and_nothing_uses_is_said(tmp_path):
+    config = dict(function_layer("lambda x: x / T")["config"], name="it")
+    model = tiny.TinyModel(
+        "m", (tiny.entry("x", 4), tiny.TinyLayer("it", "Lambda", config, (("x",),))), ("x",), ("it",)
+    )
+    path = tiny.save(tmp_path / "m.h5", model)
+    with pytest.warns(UnparallelWarning, match="--define U: no code in this file uses it"):
+        done = convert(path, tmp_path / "m.keras", define={"T": 4, "U": 5})
+    assert "layer 'it': T is 4, as you said" in " ".join(done.notes)
+    assert any("--define U" in text for text in done.to_dict()["warnings"])
+    assert inspect(path, define={"T": 4}).keras3.possible
+    assert not inspect(path).keras3.possible
+
+
+def test_a_definition_is_of_no_use_in_a_h5(tmp_path):
+    net = tiny.TinyModel("net", (tiny.entry("in", 3), tiny.dense("d", "in")), ("in",), ("d",))
+    path = tiny.save(tmp_path / "m.h5", tiny.parallel(net, 2))
+    with pytest.warns(UnparallelWarning, match="--define is for .keras targets"):
+        convert(path, tmp_path / "clean.h5", define={"T": 4})

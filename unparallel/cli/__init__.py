@@ -63,11 +63,25 @@ def _parser() -> argparse.ArgumentParser:
 def _add_option(parser: argparse.ArgumentParser, item: "Field[Any]") -> None:
     """The flag of a field of `ConvertOptions`."""
     words = dict(item.metadata["argparse"])
+    if "type" in words:
+        words["type"] = _saying_why(words["type"])
     if isinstance(item.default, bool):
         words["action"] = "store_false" if item.default else "store_true"
     parser.add_argument(
         item.metadata["flag"], dest=item.name, default=item.default, help=item.metadata["help"], **words
     )
+
+
+def _saying_why(read: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Reads an option's value; argparse says of a ValueError only that there was one."""
+
+    def checked(text: str) -> Any:
+        try:
+            return read(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+
+    return checked
 
 
 def _parsed(words: List[str]) -> argparse.Namespace:

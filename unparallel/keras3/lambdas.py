@@ -6,6 +6,7 @@ weights stay what they were.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Iterator, Mapping, Sequence
 
@@ -61,6 +62,9 @@ def _said(old: Old, to: str, recorded: Recorded | None, masked: Masked | None) -
     old.note("expanded", f"written as {count} operation{'s' if count != 1 else ''}")
     for text in recorded.notes:
         old.note("differs", text)
+    old.context.used.update(recorded.defined)
+    for name in recorded.defined:
+        old.note("assumed", f"{name} is {old.context.defined[name]}, as you said")
     outputs = tuple(TensorSpec(tensor.shape, tensor.dtype) for tensor in recorded.outputs)
     return Piece(to, {}, submodel=as_model(recorded), outputs=outputs, masked=masked)
 
@@ -104,10 +108,18 @@ def _tried(saved: SavedFunction, old: Old, mask: Tensor | None) -> tuple[Recorde
     try:
         recorded = record(saved, inputs, arguments, environment(old.context), old.context.functions)
     except Undecided as error:
-        return None, old.refuse(f"cannot be written as operations: {error}", HINT)
+        return None, old.refuse(f"cannot be written as operations: {error}", _hint(str(error)))
     except BytecodeError as error:
         return None, old.refuse(f"its Python code cannot be read: {error.message}", HINT)
     return (recorded if mask is None else replace(recorded, inputs=(*recorded.inputs, mask))), None
+
+
+def _hint(reason: str) -> str:
+    """What to do next: where a global is missing, it may be a number that somebody knows."""
+    found = re.search(r"it uses '([\w.]+)'", reason)
+    if found is None:
+        return HINT
+    return f"if it is a number or a list of numbers, --define {found[1]}=VALUE supplies it; otherwise {HINT}"
 
 
 def _input(old: Old, port: int, spec: TensorSpec) -> Tensor:
@@ -134,7 +146,7 @@ def environment(context: Context) -> Environment:
     version = context.version
     unsure = version == (2, 2) if context.tf_keras else version == (2, 3)
     major = None if unsure else 2 if version >= (2, 3) else 1
-    return Environment(major, context.tf_keras, context.float_type, context.channels_first)
+    return Environment(major, context.tf_keras, context.float_type, context.channels_first, context.defined)
 
 
 # -- a model of entries ------------------------------------------------------------------------------------

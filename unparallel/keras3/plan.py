@@ -59,7 +59,7 @@ def attempted(plan: Plan, options: ConvertOptions) -> Attempt:
     """
     if plan.after.topology is None:
         raise NeedsArchitectureError("a .keras file holds a model's config, which this file has not", ARCHITECTURE)
-    return attempt(plan.after, dict(options.activations or ()))
+    return attempt(plan.after, dict(options.activations or ()), dict(options.define or ()))
 
 
 def keras3_plan(plan: Plan, options: ConvertOptions, tried: Attempt) -> Keras3Plan:
@@ -78,12 +78,14 @@ def keras3_plan(plan: Plan, options: ConvertOptions, tried: Attempt) -> Keras3Pl
             f"class {archive.custom[0]!r} is not Keras' own, and what it is in Keras 3 is not in the file",
             "without --strict it is carried as it is",
         )
+    unused = [name for name in context.defined if name not in context.used]
     after = replace(after, training_config=after.training_config if archive.compiled else None)
     after = after if archive.compiled else replace(after, optimizer=None)
     warnings = (
         plan.warnings
         + tuple(custom_warning(archive))
         + tuple(str(note) for note in archive.notes if note.kind == "differs")
+        + tuple(f"--define {name}: no code in this file uses it" for name in unused)
     )
     notes = plan.notes + tuple(str(note) for note in archive.notes if note.kind != "differs")
     values = {item.name: getattr(plan, item.name) for item in fields(Plan)}

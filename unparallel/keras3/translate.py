@@ -103,7 +103,9 @@ class Attempt(NamedTuple):
         return self.model, self.context
 
 
-def translate(model: ModelFile, activations: Mapping[str, Json] | None = None) -> tuple[Model, Context]:
+def translate(
+    model: ModelFile, activations: Mapping[str, Json] | None = None, defined: Mapping[str, Json] | None = None
+) -> tuple[Model, Context]:
     """The new model, and what was said on the way.
 
     Parameters
@@ -112,6 +114,8 @@ def translate(model: ModelFile, activations: Mapping[str, Json] | None = None) -
         With a topology.
     activations : mapping of str to JSON value, optional
         What a foreign name of an activation means: a name, or a layer's `{"class_name", "config"}`.
+    defined : mapping of str to JSON value, optional
+        What globals of Python code are that the file does not hold.
 
     Raises
     ------
@@ -120,20 +124,22 @@ def translate(model: ModelFile, activations: Mapping[str, Json] | None = None) -
     WeightsError, ConfigError
         The file does not fit itself.
     """
-    return attempt(model, activations).whole()
+    return attempt(model, activations, defined).whole()
 
 
-def attempt(model: ModelFile, activations: Mapping[str, Json] | None = None) -> Attempt:
+def attempt(
+    model: ModelFile, activations: Mapping[str, Json] | None = None, defined: Mapping[str, Json] | None = None
+) -> Attempt:
     """A translation that tries every layer, whatever became of those before it.
 
     Parameters
     ----------
-    model, activations
+    model, activations, defined
         As in `translate`.
     """
     made = Translated(None)
     try:
-        topology, context = _prepared(model, activations)
+        topology, context = _prepared(model, activations or {}, defined or {})
         with _fitting(topology):
             made = Translator(context).model(topology, _own_arrays(model, topology), ())
             new = masks.without_collisions(masks.check(made.whole(), context), context)
@@ -145,24 +151,31 @@ def attempt(model: ModelFile, activations: Mapping[str, Json] | None = None) -> 
     return Attempt(new, context, made.layers)
 
 
-def _prepared(model: ModelFile, activations: Mapping[str, Json] | None) -> tuple[Topology, Context]:
+def _prepared(
+    model: ModelFile, activations: Mapping[str, Json], defined: Mapping[str, Json]
+) -> tuple[Topology, Context]:
     topology = model.topology
     assert topology is not None
     if not topology.sequential:
         # where a wrapper was undone, calls hold the nodes that they had; the config has them as they are now
         topology = keras_config.parse(topology.config)
-    context = new_context(model, activations or {})
+    context = new_context(model, activations, defined)
     if context.backend is None and version_of(model.keras_version) < (2, 0):
         context.note("assumed", "", "the backend was TensorFlow: Keras 1 does not say")
     return topology, context
 
 
-def new_context(model: ModelFile, activations: Mapping[str, Json]) -> Context:
+def new_context(model: ModelFile, activations: Mapping[str, Json], defined: Mapping[str, Json]) -> Context:
     """What the rules know of a file, which Keras 3 must not have written: their names mean something else there."""
     if version_of(model.keras_version) >= (3, 0):
         raise Keras3Error("Keras 3 wrote this file", "load it there and save it as .keras")
     return Context(
-        model.keras_version, model.backend, _float_type(model), _given(activations), _channels_first(model.topology)
+        model.keras_version,
+        model.backend,
+        _float_type(model),
+        _given(activations),
+        _channels_first(model.topology),
+        dict(defined),
     )
 
 

@@ -277,6 +277,8 @@ class Context:
         Of the file's floating point weights.
     activations : dict
         What the user says that a foreign name of an activation means.
+    defined : dict
+        What the user says that globals of Python code are.
     channels_first : bool
         Whether some layer says so.
     functions : slices.lambdas.Context
@@ -285,6 +287,8 @@ class Context:
         In the order in which they were made, each once.
     custom : list of str
         Classes that are not Keras' own.
+    used : set of str
+        Those of the defined globals that some code uses.
     """
 
     keras_version: str | None
@@ -292,9 +296,11 @@ class Context:
     float_type: str = "float32"
     activations: dict[str, Json] = field(default_factory=dict)
     channels_first: bool = False
+    defined: dict[str, Json] = field(default_factory=dict)
     functions: Functions = field(default_factory=Functions)
     notes: dict[Note, None] = field(default_factory=dict)
     custom: list[str] = field(default_factory=list)
+    used: set[str] = field(default_factory=set)
 
     @property
     def tf_keras(self) -> bool:

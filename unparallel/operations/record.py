@@ -90,7 +90,7 @@ def _followed(
     result = machine.call(Function(routine, defaults, closure), [first], kwargs)
     outputs, several = _outputs(result)
     outputs = [_own(tape, output) for output in outputs]
-    return Recorded(tuple(inputs), needed(outputs), tuple(outputs), several, tuple(tape.notes))
+    return Recorded(tuple(inputs), needed(outputs), tuple(outputs), several, tuple(tape.notes), tuple(tape.defined))
 
 
 def _given(value: object) -> object:

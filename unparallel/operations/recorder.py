@@ -68,9 +68,9 @@ class Recorder(Domain):
     # -- names
 
     def global_name(self, name: str) -> object:  # noqa: D102
-        known = self.tape.environment.known
-        if name in known:
-            return known[name]
+        found = self.tape.definition(name)
+        if found is not UNSET:
+            return found
         return _LITERALS[name] if name in _LITERALS else Name((name,))
 
     def module(self, name: str, leaf: bool) -> object:  # noqa: D102
@@ -82,7 +82,8 @@ class Recorder(Domain):
             if len(value.path) > _MOST_ATTRIBUTES:
                 raise Undecided("it reads a long chain of attributes")
             path = value.path + (name,)
-            found = value_of(path)
+            found = self.tape.definition(".".join(path))
+            found = value_of(path) if found is UNSET else found
             return Name(path) if found is UNSET else found
         if isinstance(value, Tensor):
             return self._of_tensor(value, name)

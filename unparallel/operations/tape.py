@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Callable, Sequence
 
 import numpy as np
 
+from ..slices.lambdas import from_json
 from ..slices.sizes import Undecided
-from ..slices.values import Name
+from ..slices.values import Name, not_in_file
+from .names import UNSET
 from .values import UNKNOWN_LENGTH, Array, Entry, Environment, Length, Shape, Tensor, plain
 
 if TYPE_CHECKING:
@@ -38,6 +40,7 @@ class Tape:
     def __init__(self, environment: Environment) -> None:
         self.environment = environment
         self.notes: dict[str, None] = {}
+        self.defined: dict[str, None] = {}
         self.entries = 0
         self.numbers = 0
         self.invoke: Callable[[object, Sequence[object]], object] = _nobody
@@ -45,6 +48,13 @@ class Tape:
     def note(self, text: str) -> None:
         """Says something once."""
         self.notes[text] = None
+
+    def definition(self, name: str) -> object:
+        """What the user says that a name means; `UNSET` where nothing."""
+        if name not in self.environment.known:
+            return UNSET
+        self.defined[name] = None
+        return from_json(self.environment.known[name])
 
     def op(self, kind: str, args: Sequence[object], shape: Shape, gives: str, **config: object) -> Tensor:
         """Records an operation with one output, of the type that it gives."""
@@ -117,9 +127,7 @@ def constant(value: object) -> object:
 def what_is(value: object) -> str:
     """Why a value is of no use in arithmetic; names the global that is not there."""
     if isinstance(value, Name):
-        if len(value.path) == 1:
-            return f"it uses {value.path[0]!r}, a global that is not in the file"
-        return f"it uses {'.'.join(value.path)}"
+        return not_in_file(value).reason
     if isinstance(value, Length):
         return UNKNOWN_LENGTH
     reason = getattr(value, "reason", "")

@@ -141,7 +141,7 @@ class Environment:
     channels_first : bool
         Whether some layer of the file says so, so that `K.image_data_format()` cannot be taken for granted.
     known : dict
-        Globals that the user gave, by name.
+        Globals and their attributes that the user gave, by dotted name.
     """
 
     tensorflow: int | None = 1
@@ -165,6 +165,8 @@ class Recorded:
         Whether the function returned a list, be it of one.
     notes : tuple of str
         What differs, and where it matters.
+    defined : tuple of str
+        Of the globals that the user gave, those that the code uses.
     """
 
     inputs: tuple[Tensor, ...]
@@ -172,6 +174,7 @@ class Recorded:
     outputs: tuple[Tensor, ...]
     as_list: bool
     notes: tuple[str, ...] = ()
+    defined: tuple[str, ...] = ()
 
     def lines(self) -> list[str]:
         """Each operation in readable form, then what comes out.
