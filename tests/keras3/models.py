@@ -29,12 +29,17 @@ def functional(layers, outputs=("it",), name="model"):
         layer_name, call = (end, 0) if isinstance(end, str) else end
         return [layer_name, call, 0] + ([kwargs] if kwargs is not None else [])
 
+    def node(item, ends):
+        rows = [row(end, item["kwargs"]) for end in ends]
+        # a list of one tensor is a list to a function
+        return rows[0] if len(rows) == 1 and item["class_name"].endswith("OpLambda") else rows
+
     entries = [
         {
             "class_name": item["class_name"],
             "config": item["config"],
             "name": item["name"],
-            "inbound_nodes": [[row(end, item["kwargs"]) for end in ends] for ends in item["inputs"]],
+            "inbound_nodes": [node(item, ends) for ends in item["inputs"]],
         }
         for item in layers
     ]

@@ -114,7 +114,7 @@ def test_a_damaged_config_gives_nothing_worse_than_nothing(class_name, config):
 def test_each_class_has_a_rule():
     inner = {"SimpleRNNCell", "GRUCell", "LSTMCell", "StackedRNNCells"}  # these are in an RNN
     known = set(shapes.RULES) | shapes.SAME | {"TimeDistributed", "Bidirectional"}
-    assert set(ROWS) - known - inner - set(REFUSED) == {"TensorFlowOpLayer", "Lambda"}
+    assert set(ROWS) - known - inner - set(REFUSED) == {"Lambda"}
 
 
 def test_a_layer_is_told_what_is_true_of_all_its_calls():

@@ -86,7 +86,7 @@ def _changes(far: Outlook) -> list[str]:
 def _layer_outlook(layer: LayerOutlook) -> list[str]:
     if layer.problem:
         return [f"  {layer.name}: no: {layer.problem}"]
-    changed = layer.becomes != (layer.class_name,)
+    changed = layer.becomes and layer.becomes != (layer.class_name,)
     became = [f"  {layer.name}: {layer.class_name} becomes {' + '.join(layer.becomes)}"] if changed else []
     return became + [f"  {layer.name}: {note.text}" for note in layer.notes]
 

@@ -96,7 +96,9 @@ def _is_own_class(layer: Layer) -> bool:
     return layer.class_name not in ("Lambda", *OPERATIONS, *HOLDERS, *RECURRENT) and expected_weights(layer) is None
 
 
-OPERATIONS = ("TensorFlowOpLayer", "TFOpLambda", "SlicingOpLambda")
+OPERATIONS = (
+    "TensorFlowOpLayer", "TFOpLambda", "SlicingOpLambda", "ClassMethod", "InstanceMethod", "InstanceProperty"
+)  # fmt: skip
 
 
 # -- rules: each gives the reasons that it finds

@@ -336,7 +336,7 @@ ROWS: dict[str, Row] = {
     "MaxoutDense": _row("Dense", "output_dim nb_feature bias", "1", "maxout"),
     "SReLU": _row("Add", "shared_axes", "1", "srelu", masks="pass"),
     "ParametricSoftplus": _row("EinsumDense", "shared_axes", "1", "parametric_softplus", masks="pass"),
-    # Python code, and operations of TensorFlow as layers
+    # Python code
     "Lambda": _row(
         "Functional",
         "",
@@ -355,7 +355,6 @@ ROWS: dict[str, Row] = {
             "mask_module": ANY,
         },
     ),
-    "TensorFlowOpLayer": _row("Rescaling", "node_def constants", "T", "tensorflow_operation"),
 }
 
 #: The same under other names, of some versions.
@@ -375,11 +374,17 @@ ALIASES: dict[str, str] = {
 REFUSED: dict[str, tuple[str, str]] = {
     "RandomCrop": ("Keras 3's crops otherwise in prediction", "cut the images before the model"),
     "StridedSlice": ("there is no such layer in Keras 3", ""),
-    "TFOpLambda": ("it calls a function of TensorFlow, which Keras 3 has not", ""),
-    "SlicingOpLambda": ("it slices by a function of TensorFlow, which Keras 3 has not", ""),
-    "ClassMethod": ("it calls a function of TensorFlow, which Keras 3 has not", ""),
-    "InstanceMethod": ("it calls a function of TensorFlow, which Keras 3 has not", ""),
-    "InstanceProperty": ("it reads a property of a TensorFlow tensor, which Keras 3 has not", ""),
+    **{
+        name: ("it is an operation of TensorFlow inside another layer, where only a layer may stand", "")
+        for name in (
+            "TensorFlowOpLayer",
+            "TFOpLambda",
+            "SlicingOpLambda",
+            "ClassMethod",
+            "InstanceMethod",
+            "InstanceProperty",
+        )
+    },
     "AddLoss": ("its loss is in Python code that is not in the file", ""),
     "AddMetric": ("its metric is in Python code that is not in the file", ""),
     "DenseFeatures": ("feature columns are TensorFlow's alone", ""),

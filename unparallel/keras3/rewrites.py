@@ -6,7 +6,6 @@ bears the old name.  Each is exact, or says in a note what differs.
 
 from __future__ import annotations
 
-import math
 from typing import Callable, List, Sequence
 
 from ..model import Json, TensorKey, element_count
@@ -485,76 +484,6 @@ def multi_head_attention(old: Old, to: str, config: Config) -> list[Piece]:
     return [Piece(to, config, tuple(arrays))]
 
 
-_UNARY = {
-    "Relu": "relu",
-    "Relu6": "relu6",
-    "Sigmoid": "sigmoid",
-    "Tanh": "tanh",
-    "Elu": "elu",
-    "Selu": "selu",
-    "Softplus": "softplus",
-    "Softsign": "softsign",
-    "Softmax": "softmax",
-    "Exp": "exponential",
-    "Identity": "linear",
-}
-_BINARY = {
-    "Mul": "Multiply",
-    "AddV2": "Add",
-    "Add": "Add",
-    "Sub": "Subtract",
-    "Maximum": "Maximum",
-    "Minimum": "Minimum",
-}
-
-
-def tensorflow_operation(old: Old, to: str, config: Config) -> list[Piece]:
-    """TensorFlowOpLayer: an operation of TensorFlow with its constants, by the operation's name."""
-    definition = config.get("node_def")
-    op = definition.get("op") if isinstance(definition, dict) else None
-    constants = config.get("constants") or {}
-    count = len(definition.get("input", ())) if isinstance(definition, dict) else 0
-    found = _operation(str(op), constants, count, old)
-    if found is None:
-        raise old.refuse(f"operation {op!r} with constants {str(constants)[:60]}")
-    return [found]
-
-
-def _operation(op: str, constants: Json, count: int, old: Old) -> Piece | None:
-    if op in _UNARY and not constants:
-        return Piece("Activation", {"activation": _UNARY[op]})
-    if op == "Neg" and not constants:
-        return Piece("Rescaling", {"scale": -1.0, "offset": 0.0})
-    if op in _BINARY and not constants and count == 2:
-        return Piece(_BINARY[op], {})
-    if not isinstance(constants, dict) or len(constants) != 1:
-        return None
-    place, value = next(iter(constants.items()))
-    if op == "Reshape" and isinstance(value, list) and value[:1] == [-1] and -1 not in value[1:] and len(value) > 1:
-        known = old.shape[1:] if old.shape is not None else (None,)
-        if None in known or element_count(tuple(value[1:])) != element_count(tuple(n or 0 for n in known)):
-            return None  # it may mix the rows of a batch
-        return Piece("Reshape", {"target_shape": value[1:]})
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        return None
-    return _with_number(op, str(place) == "0", float(value))
-
-
-def _with_number(op: str, left: bool, number: float) -> Piece | None:
-    scale, offset = 1.0, 0.0
-    if op == "Mul":
-        scale = number
-    elif op in ("Add", "AddV2"):
-        offset = number
-    elif op == "Sub":
-        scale, offset = (-1.0, number) if left else (1.0, -number)
-    elif op == "RealDiv" and not left and number:
-        scale = 1.0 / number
-    else:
-        return None
-    return Piece("Rescaling", {"scale": scale, "offset": offset})
-
-
 REWRITES: dict[str, Rewrite] = {
     rewrite.__name__: rewrite
     for rewrite in (
@@ -581,7 +510,6 @@ REWRITES: dict[str, Rewrite] = {
         nothing,
         attention,
         multi_head_attention,
-        tensorflow_operation,
         function,
     )
 }

@@ -15,8 +15,9 @@ from ..errors import ConfigError, Keras3Error, UnparallelError, WeightsError
 from ..model import Call as OldCall
 from ..model import Json, ModelFile, TensorKey, Topology, WeightRef, saved_layers, version_of
 from ..model import Layer as OldLayer
+from ..slices.sizes import Undecided
 from ..weights.assignment import expected_weights, split
-from . import lambdas, masks, objects, shapes
+from . import lambdas, masks, objects, oplayers, shapes
 from .arrays import whole
 from .building import with_build_shape
 from .graph import calls_in_order, doubtful, places, reads, weight_paths
@@ -596,7 +597,7 @@ class _Builder:
             notes, self.context.notes = tuple(self.context.notes), before
         self.said[layer.name] = notes
         if layer.submodel is None and layer.name not in self.errors:
-            becomes = tuple(piece.class_name for piece in pieces)
+            becomes = oplayers.becomes(pieces) if layer.class_name in oplayers.CLASSES else _classes(pieces)
             self.looks[layer.name] = (LayerOutlook(self.path + layer.name, layer.class_name, becomes, notes=notes),)
         return pieces
 
@@ -670,6 +671,8 @@ class _Network(_Builder):
     def translated(self) -> Translated:
         """The new model."""
         self.arguments = {layer.name: self._calls(layer) for layer in self.topology.layers}
+        self.values = oplayers.Values(self.context)
+        self.carried: list[str] = []
         self.walked: set[tuple[str, int]] = set()
         self.made: dict[str, list[Piece]] = {}
         self.used: dict[str, tuple[TensorSpec, ...]] = {}
@@ -677,9 +680,49 @@ class _Network(_Builder):
         for layer in self.topology.layers:
             if layer.name not in self.made:
                 self._make(layer)
+        self._check_outputs()
+        for name in self.carried:
+            self.said[name] = ()  # in the outlook; else one note tells of them all
+        if self.carried:
+            self.context.note("dropped", "", oplayers.carried(self.carried))
         return self.finished(self._model, [self.specs.get(key, shapes.UNKNOWN) for key in self.topology.outputs])
 
+    def _pieces(self, layer: OldLayer, inputs: tuple[TensorSpec, ...]) -> list[Piece]:
+        if layer.class_name in oplayers.CLASSES:
+            return self._operation(layer)
+        for key in (key for call in self.arguments[layer.name] for key in reads(call)):
+            if self.values.is_carried(key):
+                what = f"layer {layer.name!r} ({layer.class_name})"
+                raise Keras3Error(f"{what}: it reads {key.layer!r}, which gives a number or a shape and no tensor", H5)
+        return super()._pieces(layer, inputs)
+
+    def _operation(self, layer: OldLayer) -> list[Piece]:
+        """The model that stands for a layer that is one operation; nothing where it gives no tensor."""
+        made = []
+        try:
+            for number, call in enumerate(layer.calls):
+                inputs = [self.values.of(key, self.specs.get(key)) for key in call.inputs]
+                made.append(self.values.follow(layer, number, inputs))
+            if len({operation.lines for operation in made}) > 1:
+                raise Undecided("it is called on tensors of different shapes")
+        except Undecided as error:
+            problem, hint = oplayers.refusal(layer, error)
+            raise Keras3Error(problem, hint) from error
+        for number, operation in enumerate(made):
+            self.arguments[layer.name][number] = Call(operation.reads)
+            for i, spec in enumerate(operation.piece.outputs if operation.piece is not None else ()):
+                self.specs[TensorKey(layer.name, number, i)] = spec
+            for text in operation.notes:
+                self.context.note("differs", layer.name, text)
+        if made and made[0].piece is not None:
+            return [made[0].piece]
+        self.context.note("dropped", layer.name, oplayers.CARRIED)
+        self.carried.append(layer.name)
+        return []
+
     def _calls(self, layer: OldLayer) -> list[Call]:
+        if layer.class_name in oplayers.CLASSES:
+            return [Call(call.inputs) for call in layer.calls]  # the operation reads its arguments itself
         try:
             return [self._arguments(layer, call) for call in layer.calls]
         except Keras3Error as error:
@@ -692,6 +735,11 @@ class _Network(_Builder):
         known = self.topology.by_name
         for name, number in self._order():
             layer = known[name]
+            if layer.class_name in oplayers.CLASSES:
+                if name not in self.made:
+                    self.made[name] = self.tried(layer, ())
+                self.walked.add((name, number))
+                continue
             if layer.class_name == "InputLayer":
                 self.specs[TensorKey(name, number, 0)] = self.of_input(layer, places.get(name, len(places)))
                 self.walked.add((name, number))
@@ -773,10 +821,19 @@ class _Network(_Builder):
         self.made[layer.name] = [piece]
         self.looks[layer.name] = (LayerOutlook(self.path + layer.name, "InputLayer", ("InputLayer",)),)
 
+    def _check_outputs(self) -> None:
+        known = self.topology.by_name
+        for key in self.topology.outputs:
+            if self.values.is_carried(key) and key.layer not in self.errors:
+                layer = known[key.layer]
+                what = f"layer {layer.name!r} ({layer.class_name})"
+                self._failed(layer, Keras3Error(f"{what}: the model gives out its number or shape, no tensor", H5))
+
     def _model(self) -> Model:
         made = {layer.name: self._placed(layer, self.made[layer.name]) for layer in self.topology.layers}
+        made = {name: layers for name, layers in made.items() if layers}  # some give no tensor
         ends = {name: layers[-1].name for name, layers in made.items()}
-        layers = [piece for layer in self.topology.layers for piece in made[layer.name]]
+        layers = [piece for found in made.values() for piece in found]
         layers = [replace(layer, calls=tuple(_renamed_call(call, ends) for call in layer.calls)) for layer in layers]
         sources = [self._source(key, self.arguments) for key in self.topology.inputs]
         return Model(
@@ -878,12 +935,16 @@ class _Network(_Builder):
         return Call(tuple(positional), tuple(kwargs.items()))
 
 
+def _classes(pieces: Sequence[Piece]) -> tuple[str, ...]:
+    return tuple(piece.class_name for piece in pieces)
+
+
 # Classes whose pieces alone tell what they give: their code, or a model, is inside.
 _MADE_OF_MORE = frozenset(["Lambda", "TimeDistributed"])
 
 
 def _tells_by_making(layer: OldLayer) -> bool:
-    return layer.submodel is not None or layer.class_name in _MADE_OF_MORE
+    return layer.submodel is not None or layer.class_name in _MADE_OF_MORE or layer.class_name in oplayers.CLASSES
 
 
 def _first_call(key: TensorKey, shared: set[str]) -> TensorKey:

@@ -219,7 +219,7 @@ class LayerOutlook:
         With the names of the models around it, "model_1/dense".
     class_name : str
     becomes : tuple of str
-        Classes in Keras 3; none where it cannot be expressed.
+        Classes in Keras 3; none where it cannot be expressed, or gives no tensor.
     problem, hint : str
         Why not, and what to do.
     notes : tuple of Note
@@ -283,6 +283,8 @@ class Context:
         Whether some layer says so.
     functions : slices.lambdas.Context
         The budget of steps that all Python code of the file has.
+    numbers : int
+        How many numbers the constants of operations hold so far.
     notes : dict of Note to None
         In the order in which they were made, each once.
     custom : list of str
@@ -298,6 +300,7 @@ class Context:
     channels_first: bool = False
     defined: dict[str, Json] = field(default_factory=dict)
     functions: Functions = field(default_factory=Functions)
+    numbers: int = 0
     notes: dict[Note, None] = field(default_factory=dict)
     custom: list[str] = field(default_factory=list)
     used: set[str] = field(default_factory=set)

@@ -28,7 +28,7 @@ def random_normal(tape: Tape, shape: object, mean: object = 0.0, stddev: object 
     source = next((item.source for item in items if isinstance(item, Length)), None)
     if source is None:
         raise Undecided("it draws random numbers, which are the same for a batch of any size")
-    zeros = _zeros(tape, source, items)
+    zeros = zeros_of(tape, source, items)
     spread = plain(constant(1.0 if stddev is None else stddev))
     if isinstance(spread, Array):
         raise Undecided("it draws random numbers of several spreads")
@@ -38,7 +38,7 @@ def random_normal(tape: Tape, shape: object, mean: object = 0.0, stddev: object 
     return noise if mean == 0 else binary(tape, "+", noise, mean)
 
 
-def _zeros(tape: Tape, source: Tensor, items: Sequence[object]) -> Tensor:
+def zeros_of(tape: Tape, source: Tensor, items: Sequence[object]) -> Tensor:
     """Zeros of a shape: those of a tensor that has it."""
     fits = len(items) == source.rank
     for axis, item in enumerate(items):
@@ -47,7 +47,7 @@ def _zeros(tape: Tape, source: Tensor, items: Sequence[object]) -> Tensor:
         else:
             fits = fits and axis < source.rank and source.shape[axis] == plain(item)
     if not fits:
-        raise Undecided("it draws random numbers of a shape that none of its tensors has")
+        raise Undecided("it makes a tensor of a shape that none of its tensors has")
     return tensor(binary(tape, "*", source, 0.0))
 
 

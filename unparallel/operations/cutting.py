@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Sequence, cast
 
 import numpy as np
 
@@ -98,11 +98,16 @@ def slice_of(tape: Tape, x: object, begin: object, size: object) -> object:
 
 def strided_slice(tape: Tape, x: object, begin: object, end: object, strides: object = None, *masks: object) -> object:
     """`tf.strided_slice`; masks: begin, end, ellipsis, new axis, shrink axis."""
+    return subscript(tape, tensor(x), strided_index(begin, end, strides, masks))
+
+
+def strided_index(begin: object, end: object, strides: object, masks: Sequence[object]) -> tuple[object, ...]:
+    """What stands between the brackets in `x[...]` for a strided slice."""
     starts, stops = items_of(begin, "bounds"), items_of(end, "bounds")
     steps = [1] * len(starts) if strides is None else items_of(strides, "steps")
     if not len(starts) == len(stops) == len(steps):
         raise Undecided("it slices an unknown number of axes")
-    bits = [whole_number(0 if mask is None else mask, "a mask") for mask in (masks + (0,) * 5)[:5]]
+    bits = [whole_number(0 if mask is None else mask, "a mask") for mask in (tuple(masks) + (0,) * 5)[:5]]
     index: list[object] = []
     for axis, (start, stop, step) in enumerate(zip(starts, stops, steps)):
         on = [bool(mask >> axis & 1) for mask in bits]
@@ -114,7 +119,7 @@ def strided_slice(tape: Tape, x: object, begin: object, end: object, strides: ob
             index.append(start)
         else:
             index.append(slice(None if on[0] else start, None if on[1] else stop, step))
-    return subscript(tape, tensor(x), tuple(index))
+    return tuple(index)
 
 
 def gather(tape: Tape, x: object, indices: object, axis: object = 0) -> object:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Sequence, cast
+from typing import TYPE_CHECKING, Sequence, Union, cast
+
+import numpy as np
 
 from ..slices.functions import Row
 from ..slices.sizes import Undecided
@@ -13,17 +15,46 @@ from .shaping import expand_dims, transpose_last
 from .tape import MIXES, Tape, broadcast
 from .values import Shape, Tensor, plain
 
+if TYPE_CHECKING:
+    from ..arrays import Numbers
+
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
-def letters_of(x: Tensor, y: Tensor) -> tuple[str, str]:
-    """A letter for each axis of two tensors."""
-    if x.rank + y.rank > len(LETTERS):
+Factor = Union[Tensor, "Numbers"]
+
+
+def letters_of(x: int, y: int) -> tuple[str, str]:
+    """A letter for each axis of two tensors of so many."""
+    if x + y > len(LETTERS):
         raise Undecided("it multiplies tensors of too many axes")
-    return LETTERS[: x.rank], LETTERS[x.rank : x.rank + y.rank]
+    return LETTERS[:x], LETTERS[x : x + y]
 
 
-def einsum(tape: Tape, equation: str, parts: Sequence[Tensor]) -> Tensor:
+def factors(tape: Tape, *values: object) -> list[Factor]:
+    """What is multiplied: tensors, of which at least one has to be there, and arrays of the type of the first."""
+    like = next((value for value in values if isinstance(value, Tensor)), None)
+    if like is None:
+        return [tensor(value) for value in values]
+    made: list[Factor] = []
+    for value in values:
+        found = tape.operand(value, like)
+        made.append(found if isinstance(found, Tensor) else np.asarray(cast("Numbers", found)))
+    return made
+
+
+def _type(parts: Sequence[Factor]) -> str:
+    return next(part.dtype for part in parts if isinstance(part, Tensor))
+
+
+def _turned(tape: Tape, part: Factor) -> Factor:
+    """The last two axes change places."""
+    if isinstance(part, Tensor):
+        return cast(Tensor, transpose_last(tape, part))
+    return np.ascontiguousarray(np.swapaxes(part, -1, -2))
+
+
+def einsum(tape: Tape, equation: str, parts: Sequence[Factor]) -> Tensor:
     """Einsum by its equation, which names all axes."""
     inputs, _, output = equation.partition("->")
     lengths: dict[str, int | None] = {}
@@ -34,33 +65,46 @@ def einsum(tape: Tape, equation: str, parts: Sequence[Tensor]) -> Tensor:
                 raise Undecided("it multiplies tensors whose shapes do not fit")
             lengths[letter] = known if known is not None else length
     shape: Shape = tuple(lengths[letter] for letter in output)
-    return tape.op("numpy.Einsum", list(parts), shape, parts[0].dtype, subscripts=equation)
+    return tape.op("numpy.Einsum", list(parts), shape, _type(parts), subscripts=equation)
 
 
-def matmul(tape: Tape, a: object, b: object, transpose_a: object = False, transpose_b: object = False) -> object:
-    """`tf.matmul`: products of the last two axes."""
-    a, b = tensor(a), tensor(b)
-    if a.rank < 2 or b.rank < 2:
+def matmul(
+    tape: Tape,
+    a: object,
+    b: object,
+    transpose_a: object = False,
+    transpose_b: object = False,
+    adjoint_a: object = False,
+    adjoint_b: object = False,
+) -> object:
+    """`tf.matmul`: products of the last two axes; of real numbers, the adjoint is the transpose."""
+    one, other = factors(tape, a, b)
+    if len(one.shape) < 2 or len(other.shape) < 2:
         raise Undecided("it multiplies a vector as if it were a matrix")
-    a = cast(Tensor, transpose_last(tape, a)) if plain(transpose_a) else a
-    b = cast(Tensor, transpose_last(tape, b)) if plain(transpose_b) else b
-    if None not in (a.shape[-1], b.shape[-2]) and a.shape[-1] != b.shape[-2]:
+    one = _turned(tape, one) if plain(transpose_a) or plain(adjoint_a) else one
+    other = _turned(tape, other) if plain(transpose_b) or plain(adjoint_b) else other
+    if None not in (one.shape[-1], other.shape[-2]) and one.shape[-1] != other.shape[-2]:
         raise Undecided("it multiplies tensors whose shapes do not fit")
-    if min(a.rank, b.rank) == 2 and max(a.rank, b.rank) == 2:
+    # a matrix of constants on the right leaves rows where they are
+    if len(one.shape) == len(other.shape) == 2 and (
+        isinstance(other, Tensor) or plain(transpose_a) or plain(adjoint_a)
+    ):
         tape.note(MIXES)
-    shape = broadcast(a.shape[:-2], b.shape[:-2]) + (a.shape[-2], b.shape[-1])
-    return tape.op("numpy.Matmul", [a, b], shape, a.dtype)
+    shape = broadcast(one.shape[:-2], other.shape[:-2]) + (one.shape[-2], other.shape[-1])
+    return tape.op("numpy.Matmul", [one, other], shape, _type([one, other]))
 
 
 def k_dot(tape: Tape, x: object, y: object) -> object:
     """`K.dot`: the last axis of one with the last but one of the other, without a common batch."""
-    x, y = tensor(x), tensor(y)
-    if x.rank < 2 or y.rank < 2:
+    one, other = factors(tape, x, y)
+    rank, more = len(one.shape), len(other.shape)
+    if rank < 2 or more < 2:
         raise Undecided("it calls K.dot on a vector")
-    first, second = letters_of(x, y)
+    first, second = letters_of(rank, more)
     second = second[:-2] + first[-1] + second[-1]
-    tape.note(MIXES)
-    return einsum(tape, f"{first},{second}->{first[:-1]}{second[:-2]}{second[-1]}", [x, y])
+    if isinstance(other, Tensor):
+        tape.note(MIXES)
+    return einsum(tape, f"{first},{second}->{first[:-1]}{second[:-2]}{second[-1]}", [one, other])
 
 
 def batch_dot(tape: Tape, x: object, y: object, axes: object = None) -> object:
@@ -100,12 +144,12 @@ def tf_einsum(tape: Tape, equation: object, *parts: object) -> object:
     given = [
         item for part in parts if part is not None for item in (part if isinstance(part, (list, tuple)) else [part])
     ]
-    tensors = [tensor(part) for part in given]
+    tensors = factors(tape, *given)
     clean = equation.replace(" ", "")
     inputs, arrow, output = clean.partition("->")
     terms = inputs.split(",")
     fits = len(terms) == len(tensors) and all(_TERM.fullmatch(term) for term in terms)
-    if not fits or any(len(term) != part.rank for term, part in zip(terms, tensors)):
+    if not fits or any(len(term) != len(part.shape) for term, part in zip(terms, tensors)):
         raise Undecided(f"it calls tf.einsum with the equation {equation[:40]!r}")
     if not arrow:
         letters = "".join(terms)
@@ -119,27 +163,34 @@ def tf_einsum(tape: Tape, equation: object, *parts: object) -> object:
 
 def tensordot(tape: Tape, a: object, b: object, axes: object) -> object:
     """`tf.tensordot`."""
-    a, b = tensor(a), tensor(b)
-    if isinstance(plain(axes), int):
-        many = cast(int, plain(axes))
-        if not 0 <= many <= min(a.rank, b.rank):
-            raise Undecided("it calls tf.tensordot with axes that are not known")
-        ones, others = list(range(a.rank - many, a.rank)), list(range(many))
-    else:
-        pair = items_of(axes, "axes")
-        if len(pair) != 2:
-            raise Undecided("it calls tf.tensordot with axes that are not known")
-        ones, others = (_ordered(item, part) for item, part in zip(pair, (a, b)))
-    if len(ones) != len(others):
-        raise Undecided("it calls tf.tensordot with axes that are not known")
-    first, rest = letters_of(a, b)
+    parts = factors(tape, a, b)
+    left, right = (Tensor(tuple(part.shape), "") for part in parts)
+    ones, others = _contracted(left, right, axes)
+    first, rest = letters_of(left.rank, right.rank)
     second = list(rest)
     for one, other in zip(ones, others):
         second[other] = first[one]
     kept = [letter for i, letter in enumerate(first) if i not in ones]
     kept += [letter for i, letter in enumerate(second) if i not in others]
-    tape.note(MIXES)
-    return einsum(tape, f"{first},{''.join(second)}->{''.join(kept)}", [a, b])
+    if isinstance(parts[1], Tensor) or 0 in ones:
+        tape.note(MIXES)
+    return einsum(tape, f"{first},{''.join(second)}->{''.join(kept)}", parts)
+
+
+def _contracted(a: Tensor, b: Tensor, axes: object) -> tuple[list[int], list[int]]:
+    """The axes that are summed over, of each."""
+    if isinstance(plain(axes), int):
+        many = cast(int, plain(axes))
+        if not 0 <= many <= min(a.rank, b.rank):
+            raise Undecided("it calls tf.tensordot with axes that are not known")
+        return list(range(a.rank - many, a.rank)), list(range(many))
+    pair = items_of(axes, "axes")
+    if len(pair) != 2:
+        raise Undecided("it calls tf.tensordot with axes that are not known")
+    ones, others = (_ordered(item, part) for item, part in zip(pair, (a, b)))
+    if len(ones) != len(others):
+        raise Undecided("it calls tf.tensordot with axes that are not known")
+    return ones, others
 
 
 def _ordered(value: object, x: Tensor) -> list[int]:
@@ -148,7 +199,7 @@ def _ordered(value: object, x: Tensor) -> list[int]:
     return [x.axis(whole_number(item, "an axis")) for item in items_of(value, "axes")]
 
 
-_MATMUL = "a b transpose_a transpose_b | adjoint_a adjoint_b a_is_sparse b_is_sparse name"
+_MATMUL = "a b transpose_a transpose_b adjoint_a adjoint_b | a_is_sparse b_is_sparse name"
 ROWS: tuple[Row, ...] = (
     Row("tf", "matmul batch_matmul", _MATMUL, matmul),
     Row("K", "dot", "x y", k_dot),

@@ -63,19 +63,31 @@ def reshape(tape: Tape, x: object, shape: object) -> object:
         raise Undecided("it makes a number of a tensor")
     first, rest = items[0], [_wanted(item) for item in items[1:]]
     row = _fits(x.shape[1:], ())
-    keeps = isinstance(first, Length) and first.axis == 0
-    if keeps or (first == -1 and -1 not in rest and row is not None and row == _product(rest)):
+    if _keeps_rows(tape, x, first, rest, row):
         if rest.count(-1) > 1:
             raise Undecided(UNKNOWN_LENGTH)
         return _layer_reshape(tape, x, rest, row)
-    if isinstance(first, Length):
+    if isinstance(first, Length) and -1 in rest:
         raise Undecided(UNKNOWN_LENGTH)
-    target = [whole_number(first, "a length"), *rest]
+    # as many numbers as before: one unknown length follows from the others
+    target = [-1 if isinstance(first, Length) else whole_number(first, "a length"), *rest]
     if target.count(-1) > 1:
         raise Undecided(UNKNOWN_LENGTH)
     tape.note(MIXES)
     made = tuple(None if length == -1 else length for length in target)
     return tape.op("numpy.Reshape", [x], made, x.dtype, newshape=target)
+
+
+def _keeps_rows(tape: Tape, x: Tensor, first: object, rest: Sequence[int], row: int | None) -> bool:
+    """Whether each row becomes one row: it holds as many numbers, or there are as many rows."""
+    if -1 not in rest and row is not None and row == _product(rest):
+        return first == -1 or isinstance(first, Length)
+    if not isinstance(first, Length) or first.axis != 0:
+        return False
+    if first.source is x:
+        return True
+    # the rows of another tensor are those of this one unless something was mixed before
+    return MIXES not in tape.notes and (-1 in rest or row is None)
 
 
 def _layer_reshape(tape: Tape, x: Tensor, rest: list[int], row: int | None) -> Tensor:
