@@ -161,13 +161,38 @@ def docs(session):
     session.run("sphinx-build", "-q", "-W", "--keep-going", "docs", os.path.join("docs", "_build"), *session.posargs)
 
 
+# What the column "before" of the benchmarks is.
+BEFORE = "8e58274"
+
+
 @nox.session
 def benchmarks(session):
-    """Speed against `cp`, into benchmarks/RESULTS.md: half an hour, 14 GB; `-- --files S M` for less."""
+    """All of benchmarks/RESULTS.md's tables: half an hour, 3 GB; `-- --files S M` for less."""
     session.install(".")
     folder = os.path.join(session.create_tmp(), "files")
-    session.run("python", "benchmarks/run.py", folder, *session.posargs)
+    session.run("python", "benchmarks/run.py", folder, *_before(session), *session.posargs)
     session.run("python", "benchmarks/growth.py", folder)
+
+
+@nox.session(name="benchmarks-short")
+def benchmarks_short(session):
+    """A few ratios against a naive script of the same minute; fails only where something does not run."""
+    session.install(".")
+    folder = os.path.join(session.create_tmp(), "files")
+    session.run("python", "benchmarks/kinds.py", folder, "--short", *session.posargs)
+
+
+def _before(session):
+    """The options that compare with the package as it was, where this is a checkout that has it."""
+    packed = os.path.join(session.create_tmp(), "before.tar")
+    archive = ["git", "-C", HERE, "archive", "-o", packed, BEFORE, "unparallel"]
+    if subprocess.run(archive, stderr=subprocess.DEVNULL, check=False).returncode:
+        return []
+    folder = os.path.join(session.create_tmp(), "before")
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.unpack_archive(packed, folder)
+    session.run("python", "-m", "compileall", "-q", folder, silent=True)
+    return ["--before", folder]
 
 
 @nox.session

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 
+import kinds
 import measure
 import run
 
@@ -45,7 +46,7 @@ def _measured(path, size):
     target = path + ".out"
     commands = {
         "imports": ([sys.executable, "-c", "import h5py, networkx"], {}),
-        "ours": ([*run.command(), path, "-o", target, "-q"], {}),
+        "ours": ([*kinds.command(), path, "-o", target, "-q"], {}),
     }
     found = measure.rounds(commands, 5, [target], 60)
     cpu = 1000 * (measure.middle(found["ours"], "cpu") - measure.middle(found["imports"], "cpu"))

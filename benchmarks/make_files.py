@@ -203,6 +203,7 @@ FILES = {
     "L-adam": lambda: (vgg16(), True),
     "M-gzip": lambda: (resnet50(), False),
     "W": lambda: (chain("wide", 5000, 4), False),
+    "W10": lambda: (chain("wide", 500, 4), False),
 }
 
 

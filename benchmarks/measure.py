@@ -2,6 +2,7 @@
 
 import os
 import random
+import shutil
 import statistics
 import subprocess
 import sys
@@ -49,7 +50,7 @@ def rounds(commands, count, clean=(), seconds=None):
     count : int
         Rounds; one more comes first and is thrown away.
     clean : sequence of str
-        Files that are removed after each command, so that no dirty page of one is written during another.
+        Files and folders that are removed after each command, so that no dirty page of one is written during another.
     seconds : float, optional
         Stop after the round in which they have passed, though not before three.
 
@@ -67,7 +68,9 @@ def rounds(commands, count, clean=(), seconds=None):
             if number:
                 found[name].append(measured)
             for path in clean:
-                if os.path.exists(path):
+                if os.path.isdir(path):
+                    shutil.rmtree(path)
+                elif os.path.exists(path):
                     os.unlink(path)
         if seconds is not None and number >= 3 and time.perf_counter() - began > seconds:
             break
