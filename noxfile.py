@@ -263,6 +263,7 @@ KERAS3_CASES = (
     "cases/official",
     "cases/handmade",
     *(f"keras3zoo/{stack}" for stack in ("k122", "k224", "k231", "tf115", "tf23", "training")),
+    *(f"lambdazoo/{stack}" for stack in ("k224", "k224py27", "k231", "tf115", "tf23", "tf25")),
 )
 KERAS3_LEFT_OUT = {
     # the moving statistics of standalone Keras' BatchNormalization, which Keras 3 updates otherwise

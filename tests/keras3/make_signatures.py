@@ -5,12 +5,18 @@
 The result, `signatures.json`, holds a version's classes by name; other versions in it stay.
 """
 
+import importlib
 import inspect
 import json
 import os
+import pathlib
+import re
 
 import keras
+from keras.src.ops.operation import Operation
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PARTS = ("operations", "keras3")
 PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "signatures.json")
 
 
@@ -32,6 +38,18 @@ def classes(module):
     return {name: arguments(item) for name, item in sorted(found.items()) if isinstance(item, type)}
 
 
+def operations():
+    """Classes of operations, by module, that stand in models of Lambda layers."""
+    source = "".join(path.read_text() for path in (ROOT / "unparallel").glob("*/*.py") if path.parent.name in PARTS)
+    written = set(re.findall(r"\b(?:numpy|nn|math|core|image)\.[A-Z]\w+", source))
+    found = {}
+    for module in ("numpy", "nn", "math", "core", "image"):
+        whole = vars(importlib.import_module(f"keras.src.ops.{module}"))
+        kinds = {name: item for name, item in whole.items() if isinstance(item, type) and issubclass(item, Operation)}
+        found.update((f"{module}.{name}", arguments(item)) for name, item in sorted(kinds.items()))
+    return {kind: names for kind, names in found.items() if kind in written}
+
+
 def main():
     known = {}
     if os.path.exists(PATH):
@@ -44,6 +62,7 @@ def main():
         "constraints": classes(keras.constraints),
         "optimizers": classes(keras.optimizers),
         "losses": classes(keras.losses),
+        "operations": operations(),
         "activations": {name: [] for name in dir(keras.activations) if not name.startswith("_")},
     }
     with open(PATH, "w", encoding="utf-8") as handle:

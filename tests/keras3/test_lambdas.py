@@ -400,3 +400,13 @@ def test_a_definition_is_of_no_use_in_a_h5(tmp_path):
     path = tiny.save(tmp_path / "m.h5", tiny.parallel(net, 2))
     with pytest.warns(UnparallelWarning, match="--define is for .keras targets"):
         convert(path, tmp_path / "clean.h5", define={"T": 4})
+
+
+def test_the_batch_is_one_until_a_layer_mixes_its_rows():
+    apart = "lambda t: tf.reshape(t[0], [tf.shape(t[1])[0], -1, 2])"
+    dense = layer("Dense", {"units": 4}, ((4, 4), (4,)), "other")
+    both = function_layer(apart, inputs=(("other", "x"),))
+    assert "step_1_reshape" in inside(archive(source(shape=(None, 4)), dense, both))
+    merged = function_layer("lambda x: K.reshape(x, (-1, 2))", "other")
+    with pytest.raises(Keras3Error, match="length of an axis that is not in the file"):
+        archive(source(shape=(None, 4)), merged, both)

@@ -6,8 +6,11 @@ import os
 import pytest
 
 from unparallel.keras3 import objects, training
+from unparallel.keras3.lambdas import NAMED
 from unparallel.keras3.layers import ROWS
 
+from ..operations.followed import recorded
+from ..operations.test_recorded import FORMULAS
 from .test_rules import RULES, archive
 
 with open(os.path.join(os.path.dirname(__file__), "signatures.json"), encoding="utf-8") as _handle:
@@ -20,6 +23,25 @@ REWRITTEN = {"local", "merge", "highway", "maxout", "srelu", "parametric_softplu
 def test_the_oldest_and_a_new_version_are_there():
     assert VERSIONS[-1].startswith("3.4.")
     assert len(VERSIONS) >= 2
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_operations_that_bear_a_name_take_one(version):
+    known = SIGNATURES[version]["operations"]
+    assert {kind for kind in NAMED if "name" not in known[kind]} == set()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_arguments_of_operations(version):
+    """Of all that the recorded formulas make: with what each class is made, in the oldest Keras 3 and in a new one."""
+    known = SIGNATURES[version]["operations"]
+    made = [entry for source, x, _ in FORMULAS for entry in recorded(source, (None,) + x.shape[1:]).entries]
+    for entry in made:
+        classes = SIGNATURES[version]["layers"] if entry.kind.startswith("layers.") else known
+        kind = entry.kind.replace("layers.", "")
+        assert kind in classes
+        assert set(entry.config) <= set(classes[kind])
+    assert len({entry.kind for entry in made}) > 50
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -226,6 +226,19 @@ FORMULAS = [
 ]
 
 
+KERNEL = array(4, 2)
+FORMULAS += [
+    (f"lambda x: K.dot(x, K.constant({KERNEL.tolist()}))", X, X @ KERNEL),
+    (f"lambda x: tf.matmul(x, tf.constant({KERNEL.T.tolist()}), transpose_b=True)", CUBE, CUBE @ KERNEL),
+    (f"lambda x: tf.tensordot(x, np.array({KERNEL.tolist()}), axes=[[2], [0]])", CUBE, CUBE @ KERNEL),
+    (
+        "lambda x: tf.squeeze(x[:, :1], squeeze_dims=[1]) + tf.reduce_sum(x, reduction_indices=[1])",
+        CUBE,
+        CUBE[:, 0] + CUBE.sum(1),
+    ),
+]
+
+
 @pytest.mark.parametrize(("source", "x", "wanted"), FORMULAS, ids=[source for source, _, _ in FORMULAS])
 def test_numbers_are_those_of_plain_numpy(source, x, wanted):
     found = gives(recorded(source, open_shape(x)), x)
@@ -273,6 +286,29 @@ def test_two_tensors(source, x, y, wanted):
     found = gives(recorded(source, open_shape(x), open_shape(y)), x, y)
     assert np.shape(found) == wanted.shape
     assert np.allclose(found, wanted, atol=1e-4)
+
+
+def test_the_batch_of_another_tensor_is_not_that_of_this_one():
+    """Rows put together and taken apart again: what is behind may hold any number of rows of each."""
+    merged = "def f(x):\n    y = K.reshape(x, (-1, 4))\n    return tf.reshape(y, [tf.shape({})[0], -1, 2])"
+    assert gives(recorded(merged.format("y"), (None, 2, 4)), CUBE).shape == (6, 2, 2)
+    with pytest.raises(Undecided, match="length of an axis"):
+        recorded(merged.format("x"), (None, 2, 4))
+    assert "it mixes the rows" in recorded(merged.format("y"), (None, 2, 4)).notes[0]
+    assert not recorded("lambda x: K.dot(x, np.eye(4))", (None, 4)).notes
+
+
+def test_noise_of_any_spread():
+    """The layer takes a spread of at most 1."""
+    assert lines("lambda x: x + K.random_normal(K.shape(x), stddev=3.)", (None, 4))[1:3] == [
+        "%1 = layers.GaussianNoise(%0, stddev=1.0)",
+        "%2 = numpy.Multiply(%1, 3.0)",
+    ]
+    assert lines("lambda x: K.random_normal((K.shape(x)[0], 4), 0., .5)", (None, 4))[1] == (
+        "%1 = layers.GaussianNoise(%0, stddev=0.5)"
+    )
+    with pytest.raises(Undecided, match="shape that none of its tensors has"):
+        recorded("lambda x: K.random_normal((K.shape(x)[0], 3))", (None, 4))
 
 
 def test_whole_numbers():

@@ -15,6 +15,7 @@ import numpy as np
 from ..errors import BytecodeError, Keras3Error
 from ..model import Json, TensorKey
 from ..operations.record import record
+from ..operations.tape import MIXES
 from ..operations.values import Entry, Environment, Recorded, Tensor
 from ..slices.lambdas import SavedFunction
 from ..slices.sizes import Undecided
@@ -60,6 +61,8 @@ def _said(old: Old, to: str, recorded: Recorded | None, masked: Masked | None) -
     assert recorded is not None
     count = len(recorded.entries)
     old.note("expanded", f"written as {count} operation{'s' if count != 1 else ''}")
+    if MIXES in recorded.notes:
+        old.context.rows = None
     for text in recorded.notes:
         old.note("differs", text)
     old.context.used.update(recorded.defined)
@@ -125,7 +128,7 @@ def _hint(reason: str) -> str:
 def _input(old: Old, port: int, spec: TensorSpec) -> Tensor:
     if spec.shape is None:
         raise old.refuse("cannot be written as operations: how many axes its input has is not in the file", HINT)
-    return Tensor(spec.shape, spec.dtype or old.context.float_type, None, port)
+    return Tensor(spec.shape, spec.dtype or old.context.float_type, None, port, old.context.batch())
 
 
 def _arguments(old: Old) -> dict[str, Json]:

@@ -80,14 +80,14 @@ class Values:
         self.context = context
         self.known: dict[TensorKey, object] = {}
         self.keys: dict[int, TensorKey] = {}
-        self.mixed: set[int] = set()  # tensors whose first axis is not the batch's
 
     def of(self, key: TensorKey, spec: TensorSpec | None) -> object:
         """The tensor of that key, or what stands for it."""
         if key not in self.known:
             if spec is None or spec.shape is None:
                 return Unknown(RANK_UNKNOWN)
-            self._add(key, Tensor(spec.shape, spec.dtype or self.context.float_type))
+            kind = spec.dtype or self.context.float_type
+            self._add(key, Tensor(spec.shape, kind, rows=self.context.batch()))
         return self.known[key]
 
     def _add(self, key: TensorKey, value: object) -> None:
@@ -108,29 +108,25 @@ class Values:
             If it cannot be told, or not be said in Keras 3.
         """
         tape = Tape(environment(self.context))
-        inherited = any(id(tensor) in self.mixed for value in inputs for tensor in _sources(value))
-        if inherited:
-            tape.note(MIXES)
         found = _flat(_evaluated(tape, layer, layer.calls[number], inputs))
         self._spend(tape)
         if not any(isinstance(value, Tensor) for value in found):
             return self._kept(layer, number, Operation(None, (), tuple(found)))
         if not all(isinstance(value, Tensor) for value in found):
             raise Undecided("it gives tensors and numbers")
-        notes = tuple(note for note in tape.notes if not (inherited and note == MIXES))
-        made = self._operation(tape, [value for value in found if isinstance(value, Tensor)], notes)
-        return self._kept(layer, number, made, MIXES in tape.notes)
+        if MIXES in tape.notes:
+            self.context.rows = None
+        made = self._operation(tape, [value for value in found if isinstance(value, Tensor)], tuple(tape.notes))
+        return self._kept(layer, number, made)
 
     def _spend(self, tape: Tape) -> None:
         self.context.numbers += tape.numbers
         if self.context.numbers > MAX_NUMBERS:
             raise Undecided(f"the constants of the file's operations hold more than {MAX_NUMBERS} numbers")
 
-    def _kept(self, layer: OldLayer, number: int, made: Operation, mixed: bool = False) -> Operation:
+    def _kept(self, layer: OldLayer, number: int, made: Operation) -> Operation:
         for i, value in enumerate(made.outputs):
             self._add(TensorKey(layer.name, number, i), value)
-            if mixed:
-                self.mixed.add(id(value))
         return made
 
     def _operation(self, tape: Tape, outputs: list[Tensor], notes: tuple[str, ...]) -> Operation:
@@ -143,7 +139,7 @@ class Values:
         recorded = _numbered(list(read.values()), entries, outputs, len(outputs) > 1, notes)
         specs = tuple(TensorSpec(output.shape, output.dtype) for output in outputs)
         piece = Piece("Functional", {}, submodel=as_model(recorded), outputs=specs)
-        given = tuple(Tensor(output.shape, output.dtype) for output in outputs)
+        given = tuple(Tensor(output.shape, output.dtype, rows=output.rows) for output in outputs)
         return Operation(piece, tuple(self.keys[tensor] for tensor in read), given, _lines(recorded), notes)
 
 

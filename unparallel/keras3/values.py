@@ -285,6 +285,8 @@ class Context:
         The budget of steps that all Python code of the file has.
     numbers : int
         How many numbers the constants of operations hold so far.
+    rows : object or None
+        Stands for the number of rows of all tensors; None once something mixes them, so that no two are surely alike.
     notes : dict of Note to None
         In the order in which they were made, each once.
     custom : list of str
@@ -301,9 +303,14 @@ class Context:
     defined: dict[str, Json] = field(default_factory=dict)
     functions: Functions = field(default_factory=Functions)
     numbers: int = 0
+    rows: object | None = field(default_factory=object)
     notes: dict[Note, None] = field(default_factory=dict)
     custom: list[str] = field(default_factory=list)
     used: set[str] = field(default_factory=set)
+
+    def batch(self) -> object:
+        """What stands for the number of rows of a tensor: the same for all until one is known to mix them."""
+        return self.rows if self.rows is not None else object()
 
     @property
     def tf_keras(self) -> bool:

@@ -8,8 +8,8 @@ from ..slices.functions import Row
 from ..slices.sizes import Undecided
 from .arguments import items_of
 from .elementwise import apply, binary, branch, tensor
-from .tape import Tape, checked, constant
-from .values import Array, Length, Tensor, plain
+from .tape import Tape, constant
+from .values import Length, Tensor, plain
 
 SAMPLING = "it draws random numbers: here they are drawn in training, and prediction gives their mean"
 DROPS = "it drops random numbers: here in training alone, in the old Keras in prediction too"
@@ -29,11 +29,12 @@ def random_normal(tape: Tape, shape: object, mean: object = 0.0, stddev: object 
     if source is None:
         raise Undecided("it draws random numbers, which are the same for a batch of any size")
     zeros = zeros_of(tape, source, items)
-    spread = plain(constant(1.0 if stddev is None else stddev))
-    if isinstance(spread, Array):
-        raise Undecided("it draws random numbers of several spreads")
+    spread = plain(1.0 if stddev is None else stddev)
+    # the layer takes no larger one, and only numbers
+    within = isinstance(spread, (int, float)) and 0 <= spread <= 1
     tape.note(SAMPLING)
-    noise: object = apply(tape, "layers.GaussianNoise", zeros, stddev=checked(spread))
+    noise: object = apply(tape, "layers.GaussianNoise", zeros, stddev=spread if within else 1.0)
+    noise = noise if within else binary(tape, "*", noise, spread)
     mean = plain(0.0 if mean is None else mean)
     return noise if mean == 0 else binary(tape, "+", noise, mean)
 
@@ -43,7 +44,7 @@ def zeros_of(tape: Tape, source: Tensor, items: Sequence[object]) -> Tensor:
     fits = len(items) == source.rank
     for axis, item in enumerate(items):
         if isinstance(item, Length):
-            fits = fits and item.source.shape[: axis + 1] == source.shape[: axis + 1] and item.axis == axis
+            fits = fits and source.is_length(item, axis)
         else:
             fits = fits and axis < source.rank and source.shape[axis] == plain(item)
     if not fits:

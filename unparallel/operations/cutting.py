@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Sequence, cast
 
 import numpy as np
@@ -12,8 +13,8 @@ from ..slices.values import MAX_ITEMS
 from .arguments import axis_of, items_of, numbers_of, whole_number
 from .elementwise import tensor
 from .joining import reverse
-from .tape import MIXES, Tape, constant
-from .values import UNKNOWN_LENGTH, Array, Length, Tensor, TopK, plain
+from .tape import Tape, constant
+from .values import UNKNOWN_LENGTH, Array, Tensor, TopK, plain
 
 if TYPE_CHECKING:
     from ..arrays import Numbers
@@ -41,7 +42,7 @@ def subscript(tape: Tape, x: Tensor, index: object) -> object:
         else:
             _check_inside(length, cast(int, item))
         if axis == 0 and item != slice(None):
-            tape.note(MIXES)
+            tape.mixes()
         axis += 1
     if all(isinstance(item, slice) and item == slice(None) for item in full):
         return x
@@ -88,7 +89,7 @@ def slice_of(tape: Tape, x: object, begin: object, size: object) -> object:
     index = []
     for axis, (start, count) in enumerate(zip(starts, sizes)):
         at = whole_number(start, "a bound of a slice")
-        if isinstance(count, Length) and at == 0 and count.axis == axis:
+        if at == 0 and x.is_length(count, axis):
             index.append(slice(None))
             continue
         many = whole_number(count, "a size")
@@ -129,7 +130,7 @@ def gather(tape: Tape, x: object, indices: object, axis: object = 0) -> object:
         raise Undecided("it calls tf.gather with places that are computed")
     at = axis_of(0 if axis is None else axis, x)
     if at == 0:
-        tape.note(MIXES)
+        tape.mixes()
     places = np.asarray(cast("Numbers", constant(indices)))
     if places.dtype.kind not in "iu":
         raise Undecided("it gathers by something other than whole numbers")
@@ -164,7 +165,7 @@ def split(tape: Tape, x: object, parts: object, axis: object = 0) -> object:
     x = tensor(x)
     at = axis_of(0 if axis is None else axis, x)
     if at == 0:
-        tape.note(MIXES)
+        tape.mixes()
     length = x.shape[at]
     if isinstance(plain(parts), int):
         many = cast(int, plain(parts))
@@ -215,7 +216,7 @@ def top_k(tape: Tape, x: object, k: object = 1, ordered: object = True) -> objec
     many = whole_number(1 if k is None else k, "a number")
     shape = x.shape[:-1] + (many,)
     found = tape.several("math.TopK", [x], [shape, shape], x.dtype, k=many, sorted=True)
-    return TopK(found[0], Tensor(shape, "int32", found[1].entry, 1))
+    return TopK(found[0], replace(found[1], dtype="int32"))
 
 
 def sort(tape: Tape, x: object, axis: object = -1, direction: object = None) -> object:

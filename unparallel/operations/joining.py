@@ -13,7 +13,7 @@ from .arguments import axes_of, axis_of, is_first, items_of, numbers_of, tensors
 from .elementwise import apply, tensor, unary
 from .names import dtype as type_of
 from .shaping import _product
-from .tape import MIXES, Tape, array_of, broadcast, constant
+from .tape import Tape, array_of, broadcast, constant
 from .values import Length, Lengths, Tensor, plain
 
 if TYPE_CHECKING:
@@ -31,10 +31,10 @@ def concatenate(tape: Tape, values: object, axis: object = -1) -> object:
     at = axis_of(axis, parts[0])
     if any(part.rank != parts[0].rank for part in parts):
         raise Undecided("it joins tensors whose shapes do not fit")
-    if at == 0:
-        tape.note(MIXES)
     if len(parts) == 1:
         return parts[0]
+    if at == 0:
+        tape.mixes()
     along = [part.shape[at] for part in parts]
     total = None if None in along else sum(length or 0 for length in along)
     others = broadcast(*[part.shape[:at] + (1,) + part.shape[at + 1 :] for part in parts])
@@ -66,7 +66,7 @@ def stack(tape: Tape, values: object, axis: object = 0) -> object:
         raise Undecided("it joins tensors whose shapes do not fit")
     at %= rank + 1
     if at == 0:
-        tape.note(MIXES)
+        tape.mixes()
     inner = broadcast(*[part.shape for part in parts])
     return tape.op("numpy.Stack", [parts], inner[:at] + (len(parts),) + inner[at:], parts[0].dtype, axis=at)
 
@@ -85,7 +85,7 @@ def repeat_elements(tape: Tape, x: object, rep: object, axis: object) -> object:
     x = tensor(x)
     at, many = axis_of(axis, x), whole_number(rep, "a number")
     if at == 0:
-        tape.note(MIXES)
+        tape.mixes()
     length = x.shape[at]
     shape = x.shape[:at] + (None if length is None else length * many,) + x.shape[at + 1 :]
     return tape.op("numpy.Repeat", [x], shape, x.dtype, repeats=many, axis=at)
@@ -103,7 +103,7 @@ def tile(tape: Tape, x: object, multiples: object) -> object:
     if len(times) != x.rank:
         raise Undecided("it tiles an unknown number of axes")
     if times[0] != 1:
-        tape.note(MIXES)
+        tape.mixes()
     shape = tuple(None if length is None else length * many for length, many in zip(x.shape, times))
     return tape.op("numpy.Tile", [x], shape, x.dtype, repeats=times)
 
@@ -113,7 +113,7 @@ def reverse(tape: Tape, x: object, axes: object) -> object:
     x = tensor(x)
     for axis in axes_of(axes, x):
         if axis == 0:
-            tape.note(MIXES)
+            tape.mixes()
         x = tape.op("numpy.Flip", [x], x.shape, x.dtype, axis=axis)
     return x
 
@@ -131,7 +131,7 @@ def pad(tape: Tape, x: object, paddings: object, mode: object = "CONSTANT", valu
     if kind is None:
         raise Undecided(f"it pads in the mode {str(mode)[:20]}")
     if pairs[0] != [0, 0]:
-        tape.note(MIXES)
+        tape.mixes()
     shape = tuple(None if length is None else length + sum(pair) for length, pair in zip(x.shape, pairs))
     args: list[object] = [x]
     if kind == "constant" and plain(value) not in (0, None):
@@ -182,7 +182,7 @@ def roll(tape: Tape, x: object, shift: object, axis: object) -> object:
     x = tensor(x)
     at = axis_of(axis, x)
     if at == 0:
-        tape.note(MIXES)
+        tape.mixes()
     return tape.op("numpy.Roll", [x], x.shape, x.dtype, shift=whole_number(shift, "a number"), axis=at)
 
 

@@ -12,7 +12,7 @@ from ..slices.sizes import Undecided
 from .arguments import axes_of, axis_of, items_of, whole_number
 from .elementwise import tensor
 from .shaping import expand_dims, transpose_last
-from .tape import MIXES, Tape, broadcast
+from .tape import Tape, broadcast
 from .values import Shape, Tensor, plain
 
 if TYPE_CHECKING:
@@ -65,6 +65,8 @@ def einsum(tape: Tape, equation: str, parts: Sequence[Factor]) -> Tensor:
                 raise Undecided("it multiplies tensors whose shapes do not fit")
             lengths[letter] = known if known is not None else length
     shape: Shape = tuple(lengths[letter] for letter in output)
+    if any(term[:1] != output[:1] for term, part in zip(inputs.split(","), parts) if isinstance(part, Tensor)):
+        tape.mixes()
     return tape.op("numpy.Einsum", list(parts), shape, _type(parts), subscripts=equation)
 
 
@@ -89,7 +91,7 @@ def matmul(
     if len(one.shape) == len(other.shape) == 2 and (
         isinstance(other, Tensor) or plain(transpose_a) or plain(adjoint_a)
     ):
-        tape.note(MIXES)
+        tape.mixes()
     shape = broadcast(one.shape[:-2], other.shape[:-2]) + (one.shape[-2], other.shape[-1])
     return tape.op("numpy.Matmul", [one, other], shape, _type([one, other]))
 
@@ -102,8 +104,6 @@ def k_dot(tape: Tape, x: object, y: object) -> object:
         raise Undecided("it calls K.dot on a vector")
     first, second = letters_of(rank, more)
     second = second[:-2] + first[-1] + second[-1]
-    if isinstance(other, Tensor):
-        tape.note(MIXES)
     return einsum(tape, f"{first},{second}->{first[:-1]}{second[:-2]}{second[-1]}", [one, other])
 
 
@@ -172,8 +172,6 @@ def tensordot(tape: Tape, a: object, b: object, axes: object) -> object:
         second[other] = first[one]
     kept = [letter for i, letter in enumerate(first) if i not in ones]
     kept += [letter for i, letter in enumerate(second) if i not in others]
-    if isinstance(parts[1], Tensor) or 0 in ones:
-        tape.note(MIXES)
     return einsum(tape, f"{first},{''.join(second)}->{''.join(kept)}", parts)
 
 

@@ -13,7 +13,7 @@ from .activations import log_softmax
 from .arguments import axes_of
 from .elementwise import apply, as_float, binary, tensor
 from .names import dtype as type_of
-from .tape import MIXES, Tape, checked, constant
+from .tape import Tape, checked, constant
 from .values import UNKNOWN_LENGTH, Moments, Shape, Tensor, plain
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def reduce(tape: Tape, kind: str, x: Tensor, axis: object, keepdims: object, dty
     if not axes:
         return x
     if 0 in axes:
-        tape.note(MIXES)
+        tape.mixes()
     keep = bool(plain(keepdims))
     return tape.op(kind, [x], reduced(x.shape, axes, keep), dtype or x.dtype, axis=axes, keepdims=keep)
 
@@ -101,7 +101,7 @@ def _arg(kind: str, default: int) -> Callable[..., object]:
             raise Undecided("it names an axis that is not known")
         at = x.axis(axis)
         if at == 0:
-            tape.note(MIXES)
+            tape.mixes()
         found = tape.op(kind, [x], reduced(x.shape, [at], False), "int32", axis=at, keepdims=False)
         return each.cast_to(tape, found, type_of(dtype, "int64"))
 
@@ -157,7 +157,7 @@ def cumulated(kind: str) -> Callable[..., object]:
             raise Undecided("it names an axis that is not known")
         at = x.axis(axis)
         if at == 0:
-            tape.note(MIXES)
+            tape.mixes()
         return apply(tape, kind, x, axis=at)
 
     return meaning

@@ -11,7 +11,7 @@ from ..slices.sizes import Undecided
 from . import elementwise as each
 from .arguments import axes_of, items_of, lengths_of, numbers_of, whole_number
 from .elementwise import tensor
-from .tape import MIXES, Tape, constant
+from .tape import Tape, constant
 from .values import UNKNOWN_LENGTH, Length, Lengths, Shape, StaticShape, Tensor, plain
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def reshape(tape: Tape, x: object, shape: object) -> object:
         raise Undecided("it makes a number of a tensor")
     first, rest = items[0], [_wanted(item) for item in items[1:]]
     row = _fits(x.shape[1:], ())
-    if _keeps_rows(tape, x, first, rest, row):
+    if _keeps_rows(x, first, rest, row):
         if rest.count(-1) > 1:
             raise Undecided(UNKNOWN_LENGTH)
         return _layer_reshape(tape, x, rest, row)
@@ -73,21 +73,16 @@ def reshape(tape: Tape, x: object, shape: object) -> object:
     target = [-1 if isinstance(first, Length) else whole_number(first, "a length"), *rest]
     if target.count(-1) > 1:
         raise Undecided(UNKNOWN_LENGTH)
-    tape.note(MIXES)
+    tape.mixes()
     made = tuple(None if length == -1 else length for length in target)
     return tape.op("numpy.Reshape", [x], made, x.dtype, newshape=target)
 
 
-def _keeps_rows(tape: Tape, x: Tensor, first: object, rest: Sequence[int], row: int | None) -> bool:
+def _keeps_rows(x: Tensor, first: object, rest: Sequence[int], row: int | None) -> bool:
     """Whether each row becomes one row: it holds as many numbers, or there are as many rows."""
     if -1 not in rest and row is not None and row == _product(rest):
         return first == -1 or isinstance(first, Length)
-    if not isinstance(first, Length) or first.axis != 0:
-        return False
-    if first.source is x:
-        return True
-    # the rows of another tensor are those of this one unless something was mixed before
-    return MIXES not in tape.notes and (-1 in rest or row is None)
+    return x.is_length(first, 0)
 
 
 def _layer_reshape(tape: Tape, x: Tensor, rest: list[int], row: int | None) -> Tensor:
@@ -143,7 +138,7 @@ def expand_dims(tape: Tape, x: object, axis: object = -1) -> object:
         raise Undecided(f"it names axis {at} of a tensor that has {x.rank}")
     at %= x.rank + 1
     if at == 0:
-        tape.note(MIXES)
+        tape.mixes()
     return tape.op("numpy.ExpandDims", [x], x.shape[:at] + (1,) + x.shape[at:], x.dtype, axis=at)
 
 
@@ -163,7 +158,7 @@ def squeeze_axes(tape: Tape, x: Tensor, axes: Sequence[int]) -> Tensor:
         if x.shape[axis] not in (1, None):
             raise Undecided("it squeezes an axis that is longer than 1")
         if axis == 0:
-            tape.note(MIXES)
+            tape.mixes()
         x = tape.op("numpy.Squeeze", [x], x.shape[:axis] + x.shape[axis + 1 :], x.dtype, axis=axis)
     return x
 
@@ -177,7 +172,7 @@ def transpose(tape: Tape, x: object, axes: object = None) -> object:
     if sorted(order) != list(range(x.rank)):
         raise Undecided("it transposes other axes than a tensor has")
     if order[0] != 0:
-        tape.note(MIXES)
+        tape.mixes()
     return tape.op("numpy.Transpose", [x], tuple(x.shape[i] for i in order), x.dtype, axes=order)
 
 

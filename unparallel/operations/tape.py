@@ -11,7 +11,7 @@ from ..slices.lambdas import from_json
 from ..slices.sizes import Undecided
 from ..slices.values import Name, not_in_file
 from .names import UNSET
-from .values import UNKNOWN_LENGTH, Array, Entry, Environment, Length, Shape, Tensor, plain
+from .values import UNKNOWN_LENGTH, Array, Entry, Environment, Length, Shape, Tensor, plain, tensors_of
 
 if TYPE_CHECKING:
     from ..arrays import Numbers
@@ -42,12 +42,18 @@ class Tape:
         self.notes: dict[str, None] = {}
         self.defined: dict[str, None] = {}
         self.entries = 0
+        self._mixed = False
         self.numbers = 0
         self.invoke: Callable[[object, Sequence[object]], object] = _nobody
 
     def note(self, text: str) -> None:
         """Says something once."""
         self.notes[text] = None
+
+    def mixes(self) -> None:
+        """Says of the operation that comes next that its rows are not those of what it reads."""
+        self._mixed = True
+        self.note(MIXES)
 
     def definition(self, name: str) -> object:
         """What the user says that a name means; `UNSET` where nothing."""
@@ -70,7 +76,9 @@ class Tape:
         if any(len(shape) > MAX_RANK for shape in shapes):
             raise Undecided(f"it makes a tensor of more than {MAX_RANK} axes")
         entry = Entry(kind, tuple(args), config)
-        return [Tensor(shape, gives, entry, port) for port, shape in enumerate(shapes)]
+        rows = object() if self._mixed else _rows(entry)
+        self._mixed = False
+        return [Tensor(shape, gives, entry, port, rows) for port, shape in enumerate(shapes)]
 
     def spend(self, numbers: int) -> None:
         """Counts numbers in constants before they are made.
@@ -93,6 +101,14 @@ class Tape:
             self.spend(value.size)
             return checked(value.astype(dtype_of_numpy(like.dtype)))
         return checked(value)
+
+
+def _rows(entry: Entry) -> object:
+    """As many rows as the first tensor that has all axes, and not one row for all."""
+    read = list(tensors_of(entry.args))
+    most = max([tensor.rank for tensor in read], default=0)
+    found = [tensor.rows for tensor in read if tensor.rank == most and tensor.shape[:1] != (1,)]
+    return found[0] if found else object()
 
 
 def _nobody(function: object, args: Sequence[object]) -> object:

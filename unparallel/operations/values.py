@@ -51,12 +51,15 @@ class Tensor:
         None for an input.
     port : int
         Which of the entry's outputs, or which input.
+    rows : object
+        Stands for its number of rows: tensors with one of these have as many.
     """
 
     shape: Shape
     dtype: str
     entry: Entry | None = None
     port: int = 0
+    rows: object = field(default_factory=object, repr=False)
 
     @property
     def rank(self) -> int:
@@ -79,6 +82,12 @@ class Tensor:
         if not -self.rank <= axis < self.rank:
             raise Undecided(f"it names axis {axis} of a tensor that has {self.rank}")
         return axis % self.rank
+
+    def is_length(self, value: object, axis: int) -> bool:
+        """Whether a value is the length of one of its axes that is not known."""
+        if not isinstance(value, Length) or value.axis != axis:
+            return False
+        return value.source is self or (axis == 0 and value.source.rows is self.rows)
 
     def length(self, axis: int) -> object:
         """A number, or the `Length` that stands for it."""

@@ -122,7 +122,8 @@ class Signature(NamedTuple):
         if len(args) > len(names):
             raise Undecided("it gives a function too many arguments")
         found = dict(zip(names, args))
-        for keyword, value in kwargs.items():
+        # old names last: `reduction_indices=None` may stand beside an axis
+        for keyword, value in sorted(kwargs.items(), key=lambda item: item[0] not in self.used):
             meant = [name for name in names if keyword in _RENAMED.get(name, (name,)) and name not in found]
             if not meant:
                 raise Undecided(f"it gives a function an unusual argument {keyword!r}")
@@ -146,7 +147,7 @@ _RENAMED: Dict[str, Tuple[str, ...]] = {
     "value": ("value", "input"),
     "values": ("values", "inputs"),
     "num_or_size_splits": ("num_or_size_splits", "num_split"),
-    "axis": ("axis", "dim", "split_dim", "concat_dim"),
+    "axis": ("axis", "dim", "split_dim", "concat_dim", "reduction_indices", "squeeze_dims", "dimension"),
     "input_": ("input_", "input"),
     "params": ("params", "reference"),
     "keepdims": ("keepdims", "keep_dims"),
