@@ -62,3 +62,7 @@ def test_own_classes_and_code_are_named(tmp_path):
     said = said_of(path)
     assert said.startswith("Keras 2.2.4; only under Python 3.")
     assert said.endswith("; not in tf_keras and Keras 3: layer 'cut' holds Python code")
+    # an archive holds operations in place of the code
+    with hdf5.open_source(path) as opened:
+        said = opens_in(read(opened), archive=True)
+    assert said.startswith("Keras 2.2.4, Keras 3 as .keras (-o NAME.keras); as .h5 only under Python 3.")

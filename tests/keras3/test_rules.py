@@ -42,6 +42,17 @@ RULES = {
             ("layers/separable_conv2d/vars/2", "2", [("times", 1.2)]),
         ],
     ),
+    "normalization by an adapted mean: one axis, which TensorFlow kept as a vector": (
+        IMAGE,
+        layer("Normalization", {"axis": [3], "mean": None, "variance": None}, ((3,), (3,), ())),
+        "2.6.0",
+        {"it": ("Normalization", {"axis": [3], "mean": None, "variance": None})},
+        [
+            ("layers/normalization/vars/0", "0", [("reshape", (3,))]),
+            ("layers/normalization/vars/1", "1", [("reshape", (3,))]),
+            ("layers/normalization/vars/2", "2", []),
+        ],
+    ),
     "activation hard_sigmoid": (
         VECTOR,
         layer("Activation", {"activation": "hard_sigmoid"}),

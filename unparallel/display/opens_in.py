@@ -43,7 +43,7 @@ def opens_in(model: ModelFile, archive: bool = False) -> str:
     topology = model.topology
     if topology is None or model.form != "model":
         return ""
-    needs = _needs(topology)
+    needs = _needs(topology, archive)
     if version_of(model.keras_version) >= (3, 0):
         return "; ".join([written_by(model.keras_version), *needs])
     reasons = [reason for rule in RULES for reason in rule(model, topology)]
@@ -72,8 +72,8 @@ def _own(version: str | None) -> str:
     return written_by(version)
 
 
-def _needs(topology: Topology) -> list[str]:
-    """What whoever loads the file must have, in any Keras."""
+def _needs(topology: Topology, archive: bool) -> list[str]:
+    """What whoever loads the file must have, in any Keras; a Lambda's code goes into no archive."""
     needs = []
     own = list(dict.fromkeys(layer.class_name for layer in _layers(topology) if _is_own_class(layer)))
     if own:
@@ -82,7 +82,9 @@ def _needs(topology: Topology) -> list[str]:
     for layer in _layers(topology):
         code = code_of(layer.config) if layer.class_name == "Lambda" else None
         if code is not None:
-            needs.append(f"only under Python {code.version}, whose code layer {layer.name!r} holds")
+            needs.append(
+                f"{'as .h5 ' if archive else ''}only under Python {code.version}, whose code layer {layer.name!r} holds"
+            )
             break
     return needs
 

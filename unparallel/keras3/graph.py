@@ -22,7 +22,7 @@ from .values import Array, Call, Layer, Model, words
 #: Classes through which a mask goes.
 PASSES = words("""Activation ActivityRegularization BatchNormalization Dense Dropout SpatialDropout1D SpatialDropout2D
     SpatialDropout3D GaussianNoise GaussianDropout AlphaDropout ELU LeakyReLU PReLU ReLU LayerNormalization
-    GroupNormalization UnitNormalization Rescaling Softmax TimeDistributed Identity""")
+    GroupNormalization UnitNormalization Normalization Rescaling Softmax TimeDistributed Identity""")
 #: Classes whose call takes `mask`: it is one more tensor that they read.
 TAKES = words("""BatchNormalization Bidirectional GlobalAveragePooling1D SimpleRNN GRU LSTM ConvLSTM2D RNN Softmax
     TimeDistributed Attention AdditiveAttention Functional Sequential""")

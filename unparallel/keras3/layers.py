@@ -227,6 +227,8 @@ ROWS: dict[str, Row] = {
     ),
     "LayerNormalization": _row("LayerNormalization", _NORM, "T", "layer_normalization", masks="pass"),
     "GroupNormalization": _row("GroupNormalization", f"groups {_NORM}", "T", masks="pass"),
+    # its variables, which no training changes, are the mean, the variance, and how many numbers it was adapted to
+    "Normalization": _row("Normalization", "axis mean variance invert", "T", "normalization"),
     "UnitNormalization": _row("UnitNormalization", "axis", "T", "layer_normalization", masks="pass"),
     # merging
     "Add": _row("Add", "", "KT", masks="merge"),

@@ -132,6 +132,16 @@ def layer_normalization(old: Old, to: str, config: Config) -> list[Piece]:
     return one(old, to, config)
 
 
+def normalization(old: Old, to: str, config: Config) -> list[Piece]:
+    """Normalization of TensorFlow 2.3 on: a mean and a variance for each place along the axes that are kept."""
+    if len(old.arrays) not in (0, 3):
+        raise old.refuse(f"it has {len(old.arrays)} weights, not a mean, a variance and a count", "the file is damaged")
+    flat = [changed(array, "reshape", (element_count(array.shape),)) for array in old.arrays[:2]]
+    axes = plain(config.get("axis", -1))
+    single = not isinstance(axes, list) or len(axes) == 1
+    return [Piece(to, config, numbered([*flat, *old.arrays[2:]] if single else old.arrays))]
+
+
 # -- recurrent layers -------------------------------------------------------------------------------------
 
 
@@ -493,6 +503,7 @@ REWRITES: dict[str, Rewrite] = {
         prelu,
         batch_normalization,
         layer_normalization,
+        normalization,
         simple_rnn,
         gru,
         lstm,

@@ -444,7 +444,7 @@ SAME = words("""
     Activation ActivityRegularization Dropout SpatialDropout1D SpatialDropout2D SpatialDropout3D GaussianNoise
     GaussianDropout AlphaDropout Masking BatchNormalization LayerNormalization GroupNormalization UnitNormalization
     LeakyReLU ELU ReLU ThresholdedReLU Softmax PReLU SReLU ParametricSoftplus Highway Rescaling RandomFlip
-    RandomRotation RandomZoom RandomTranslation RandomContrast""")
+    RandomRotation RandomZoom RandomTranslation RandomContrast Normalization""")
 #: What they read has so many axes, whatever is before them.
 RANKS = {name: 3 for name in ("SimpleRNN", "GRU", "LSTM", "CuDNNGRU", "CuDNNLSTM", "RNN", "SpatialDropout1D")}
 RANKS.update({name: 2 for name in ("RepeatVector", "MaxoutDense", "Highway")})
