@@ -10,7 +10,7 @@ from unparallel.keras3.values import Context
 
 from .. import tiny
 from ..operations.followed import saved
-from .models import archive, archive_of, file_of, layer, refs, source
+from .models import archive, archive_of, arrays, entries, file_of, layer, refs, source
 
 T = {"class_name": "__keras_tensor__", "config": {"shape": [], "dtype": "float32"}}
 
@@ -410,3 +410,48 @@ def test_the_batch_is_one_until_a_layer_mixes_its_rows():
     merged = function_layer("lambda x: K.reshape(x, (-1, 2))", "other")
     with pytest.raises(Keras3Error, match="length of an axis that is not in the file"):
         archive(source(shape=(None, 4)), merged, both)
+
+
+# -- activations whose code is in the file, as tf.keras 2.12 and later and tf_keras write them
+
+
+def code(source):
+    made = saved(source)
+    return {"value": [made.text, list(made.defaults) or None, list(made.closure) or None]}
+
+
+def test_an_activation_with_its_code():
+    dense = layer("Dense", {"units": 2, "activation": code("lambda x: x * K.sigmoid(x)")}, ((3, 2), (2,)))
+    made = archive(source(shape=(None, 5, 3)), dense, version="2.15.0")
+    assert entries(made)["it_part_1"]["config"]["activation"] == "linear"
+    assert [item["class_name"] for item in inside(made).values()] == ["InputLayer", "Sigmoid", "Multiply"]
+    assert inside(made)["input_1"]["config"]["batch_shape"] == [None, 5, 2]
+    assert arrays(made)[0][0].startswith("layers/dense/")
+    again = layer("Activation", {"activation": {"class_name": "__lambda__", "config": code("lambda x: 0.5 * x")}})
+    made = archive(source(shape=(None, 4)), again, version="2.15.0")
+    assert inside(made)["step_1_multiply"]["inbound_nodes"][0]["args"][0] == 0.5
+
+
+def test_an_activation_with_its_code_inside_a_recurrent_layer():
+    lstm = layer("LSTM", {"units": 1, "activation": code("lambda x: x")}, ((3, 4), (1, 4), (4,)))
+    with pytest.raises(Keras3Error, match="its activation is a function, and is applied within the layer"):
+        archive(source(shape=(None, 5, 3)), lstm, version="2.15.0")
+    lstm["config"].update(activation="tanh", recurrent_activation=code("lambda x: x"))
+    with pytest.raises(Keras3Error, match="its recurrent_activation is a function"):
+        archive(source(shape=(None, 5, 3)), lstm, version="2.15.0")
+
+
+def test_operations_in_place_of_an_activation_lose_the_mask():
+    act = layer("Activation", {"activation": code("lambda x: 0.5 * x")}, inputs=(("embedding",),))
+    behind = layer("LSTM", {"units": 2}, ((3, 8), (2, 8), (8,)), "lstm", (("it",),))
+    archive(source(shape=(None, 5)), embedding(), act, behind, outputs=("lstm",), version="2.15.0")
+    with pytest.raises(Keras3Error, match=r"'lstm' \(LSTM\): it would see another mask"):
+        archive(source(shape=(None, 5)), embedding(mask_zero=True), act, behind, outputs=("lstm",), version="2.15.0")
+
+
+def test_an_activation_whose_code_cannot_be_written():
+    act = layer("Activation", {"activation": code("lambda x: x / T")})
+    with pytest.raises(Keras3Error, match=r"layer 'it' \(Activation\): .*'T', a global that is not in the file"):
+        archive(source(shape=(None, 4)), act, version="2.15.0")
+    made = archive(source(shape=(None, 4)), act, version="2.15.0", defined={"T": 4})
+    assert inside(made)["step_1_true_divide"]["inbound_nodes"][0]["args"][1] == 4

@@ -56,6 +56,15 @@ def function(old: Old, to: str, config: Config) -> list[Piece]:
     return [_said(old, to, recorded or with_mask, Masked(model, problem))]
 
 
+def of_activation(old: Old, field: Json, inputs: tuple[TensorSpec, ...]) -> Piece:
+    """An activation whose code is in the file, as a model of what the layer gives without it."""
+    old = old._replace(config={"function": field}, inputs=inputs or (TensorSpec(),))
+    recorded, problem = _tried(_saved(old), old, None)
+    if problem is not None:
+        raise problem
+    return _said(old, "Functional", recorded, None)
+
+
 def _said(old: Old, to: str, recorded: Recorded | None, masked: Masked | None) -> Piece:
     """The piece, and the notes on it."""
     assert recorded is not None

@@ -91,6 +91,10 @@ class _Checker:
                 _refuse_masked(layer, any(one.old is not None for one in inputs))
             if layer.old_class == "Lambda" or is_operation(layer):
                 _check_untainted(layer, inputs)  # neither looks at masks, and neither hands one on
+            elif layer.submodel is not None and layer.old_class in OLD_PASSES:
+                # an activation of operations: the old layer handed its mask on, which these do not
+                _check_untainted(layer, inputs)
+                seen[key] = Seen(inputs[0].old if inputs else None)
             elif layer.submodel is not None and not layer.custom:
                 ends = self.walk(layer.submodel, inputs, f"{scope}{layer.name}/")
                 seen.update((key._replace(tensor=i), end) for i, end in enumerate(ends))

@@ -146,6 +146,8 @@ def activation(old: Old, value: Json, argument: str = "activation") -> Json:
     """
     if value is None:
         return "linear"
+    if is_code(value):
+        return {"class_name": CODE, "config": {"function": value}}
     if isinstance(value, dict) and "class_name" in value:
         inner = value.get("config")
         if isinstance(inner, str):
@@ -167,6 +169,19 @@ def activation(old: Old, value: Json, argument: str = "activation") -> Json:
         f"{argument} {shown!r} is only a name, and not one of Keras'",
         f"say what it is: --activation '{shown}=NAME', or JSON of a Keras 3 layer such as "
         '{"class_name": "ReLU", "config": {"max_value": 6}}',
+    )
+
+
+#: Class of what stands for an activation whose code is in the file, until it is translated.
+CODE = "Lambda"
+
+
+def is_code(value: Json) -> bool:
+    """Whether an activation is a lambda with its code, as tf.keras 2.12 and later and tf_keras write it."""
+    if not isinstance(value, dict):
+        return False
+    return value.get("class_name") == "__lambda__" or (
+        "class_name" not in value and isinstance(value.get("value"), list)
     )
 
 

@@ -10,9 +10,10 @@ from typing import Callable, List, Sequence
 
 from ..model import Json, TensorKey, element_count
 from .arrays import changed, constant, joined
-from .lambdas import function
-from .objects import HARD_SIGMOID, activation, plain, serialized_layer
-from .values import AS_LAYER, Array, Call, Config, Layer, Model, Old, Piece
+from .lambdas import function, of_activation
+from .objects import CODE, HARD_SIGMOID, activation, plain, serialized_layer
+from .shapes import outputs
+from .values import AS_LAYER, Array, Call, Config, Layer, Model, Old, Piece, TensorSpec
 
 Rewrite = Callable[[Old, str, Config], List[Piece]]
 # clip(0.2 x + 0.5, 0, 1) was hard_sigmoid until Keras 3, which has clip(x / 6 + 0.5, 0, 1)
@@ -58,16 +59,24 @@ def _said(what: str) -> str:
 
 def _activated_behind(old: Old, to: str, config: Config, function: Json) -> list[Piece]:
     first = Piece(to, dict(config, activation="linear"), numbered(old.arrays))
-    second = Piece(str(function["class_name"]), dict(function["config"]))
+    linear = old._replace(config=dict(old.config, activation="linear"))
+    second = _activation_of(old, function, outputs(linear)[:1])
     old.note("expanded", f"its activation is a layer of its own, {second.class_name}")
     return [first, second]
+
+
+def _activation_of(old: Old, function: Json, inputs: Sequence[TensorSpec]) -> Piece:
+    """An activation as a layer: one of Keras 3's, or the operations that its code was followed to."""
+    if function["class_name"] == CODE:
+        return of_activation(old, function["config"]["function"], tuple(inputs))
+    return Piece(str(function["class_name"]), dict(function["config"]))
 
 
 def activation_layer(old: Old, to: str, config: Config) -> list[Piece]:
     """Activation."""
     function = config["activation"]
     if isinstance(function, dict):
-        return [Piece(str(function["class_name"]), dict(function["config"]))]
+        return [_activation_of(old, function, old.inputs)]
     if function != HARD_SIGMOID:
         return [Piece(to, config)]
     old.note("expanded", "hard_sigmoid was clip(0.2 x + 0.5, 0, 1): written as Rescaling and ReLU")

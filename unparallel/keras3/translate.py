@@ -52,6 +52,8 @@ CALL_ARGUMENTS: dict[str, tuple[str, ...]] = {
 }
 #: Layers of a file that are translated once more, since they are called on what they have made.
 MOST_REPEATS = 100
+# rewrites that can put what is activated behind the layer
+_ACTIVATED_BEHIND = ("hard_sigmoid", "activation_layer")
 STATEFUL = ("SimpleRNN", "GRU", "LSTM", "ConvLSTM2D", "RNN", "Bidirectional")
 CALL_ARGUMENTS.update({name: ("initial_state", "mask") for name in STATEFUL})
 
@@ -322,6 +324,8 @@ class Translator:
             name = row.renames.get(key, key)
             if name in row.keeps:
                 new[name] = self._value(old, name, value)
+                if objects.is_code(value) and row.rewrite not in _ACTIVATED_BEHIND:
+                    raise old.refuse(f"its {name} is a function, and is applied within the layer", lambdas.HINT)
                 continue
             allowed = row.drops.get(key, GENERAL_DROPS.get(key))
             if allowed is None and old.class_name in _KERAS_1_CLASSES:

@@ -54,10 +54,16 @@ class SavedFunction:
         if field is None or isinstance(field, (str, cls)):
             return field if isinstance(field, cls) else None
         if isinstance(field, dict):
-            inner = field.get("config")
-            if field.get("class_name") != "__lambda__" or not isinstance(inner, dict):
+            inner = field.get("config") if field.get("class_name") == "__lambda__" else field
+            if not isinstance(inner, dict):
                 return None
-            parts = [inner.get("code"), inner.get("defaults"), inner.get("closure")]
+            # Keras 2.12 and later write the list of old as an object's value
+            value = inner.get("value")
+            if inner is field and not isinstance(value, list):
+                return None
+            parts = (
+                value if isinstance(value, list) else [inner.get("code"), inner.get("defaults"), inner.get("closure")]
+            )
         else:
             parts = list(field) if isinstance(field, list) else [None]
         text, defaults, closure = (parts + [None] * 3)[:3]
