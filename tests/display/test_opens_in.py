@@ -10,6 +10,7 @@ from unparallel.display.opens_in import opens_in
 from unparallel.reader import read
 
 from .. import tiny
+from ..operations.followed import saved
 
 FIXTURES = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "fixtures")
 
@@ -66,3 +67,13 @@ def test_own_classes_and_code_are_named(tmp_path):
     with hdf5.open_source(path) as opened:
         said = opens_in(read(opened), archive=True)
     assert said.startswith("Keras 2.2.4, Keras 3 as .keras (-o NAME.keras); as .h5 only under Python 3.")
+
+
+def test_code_that_can_be_written_as_operations_is_told_from_other_code(tmp_path):
+    config = {"name": "twice", "trainable": True, "function": [saved("lambda x: x * 2").text, None, None]}
+    twice = tiny.TinyLayer("twice", "Lambda", dict(config, function_type="lambda", arguments={}), (("x",),))
+    path = tiny.save(tmp_path / "a.h5", tiny.TinyModel("m", (tiny.entry("x", 3), twice), ("x",), ("twice",)))
+    said = unparallel.inspect(path).opens_in
+    assert said.startswith("Keras 2.2.4, Keras 3 as .keras (-o NAME.keras); as .h5 only under Python 3.")
+    assert "; as .h5 not in tf_keras and Keras 3: " in said
+    assert said.endswith("layer 'twice' holds Python code (operations in the .keras)")

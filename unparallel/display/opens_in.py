@@ -24,10 +24,20 @@ RECURRENT = ("GRU", "LSTM", "RNN", "SimpleRNN")
 
 
 class Reason(NamedTuple):
-    """Why a kind of file does not open; `tf_keras` says whether it does in tf_keras nevertheless."""
+    """Why a kind of file does not open.
+
+    Attributes
+    ----------
+    words : str
+    tf_keras : bool
+        Whether it does in tf_keras nevertheless.
+    archived : str
+        What an archive has instead, where that is for the reader to know.
+    """
 
     words: str
     tf_keras: bool
+    archived: str = ""
 
 
 def opens_in(model: ModelFile, archive: bool = False) -> str:
@@ -62,7 +72,8 @@ def _closed(reasons: list[Reason], archive: bool) -> list[str]:
     if not reasons:
         return []
     old = "" if all(reason.tf_keras for reason in reasons) else "tf_keras and "
-    words = ", ".join(dict.fromkeys(reason.words for reason in reasons))
+    said = [reason.words + (reason.archived if archive else "") for reason in reasons]
+    words = ", ".join(dict.fromkeys(said))
     return [f"{'as .h5 ' if archive else ''}not in {old}Keras 3: {words}"]
 
 
@@ -115,14 +126,14 @@ def _code(model: ModelFile, topology: Topology) -> Iterator[Reason]:
     for layer in _layers(topology):
         if layer.class_name == "Lambda" and code_of(layer.config) is not None:
             # tf_keras runs under Python 3.9 and later, whose bytecode no file of that time holds
-            yield Reason(f"layer {layer.name!r} holds Python code", False)
+            yield Reason(f"layer {layer.name!r} holds Python code", False, " (operations in the .keras)")
             return
 
 
 def _operations(model: ModelFile, topology: Topology) -> Iterator[Reason]:
     for layer in _layers(topology):
         if layer.class_name in OPERATIONS:
-            yield Reason(f"layer {layer.name!r} is an operation of TensorFlow", True)
+            yield Reason(f"layer {layer.name!r} is an operation of TensorFlow", True, " (of Keras 3 in the .keras)")
             return
 
 
