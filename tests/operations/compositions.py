@@ -39,6 +39,8 @@ tf.nn.l2_normalize({}, -1) | tf.math.l2_normalize({}, axis=1, epsilon=0.01) | tf
 tf.cumsum({}, axis=1) | tf.reverse({}, [1]) | tf.divide({}, 3.) | tf.math.divide_no_nan({}, 4.) | -{} | 1. - {}
 2.5 * {} | {} / 3 | {} - 0.25 | ({} + 1) * 0.5 | K.tanh({}) ** 3 | 2. ** K.tanh({}) | (lambda y: y * y - y)(K.tanh({}))
 (lambda y, *more: y * len(more))({}, 1, 2) | (lambda y, **more: y * more['k'])({}, k=3)
+tf.cumsum({}, axis=1, exclusive=True) | tf.cumsum({}, axis=-1, reverse=True) | tf.clip_by_norm({}, 1.5, axes=[1])
+tf.cumprod(K.tanh({}), axis=-1, exclusive=True, reverse=True)
 {{'a': {}, 'b': 1.}}['a'] | [{}, 0][0] | tf.to_float({}) | K.cast({}, 'float32')
 """.replace("\n", " | ")
     .strip(" |")
@@ -165,6 +167,11 @@ def _moved(name, shape):
     yield f"K.repeat_elements({name}, 2, 1)", (shape[0] * 2, *shape[1:])
     yield f"K.tile({name}, [1{', 1' * (rank - 1)}, 2])", (*shape[:-1], shape[-1] * 2)
     yield f"tf.pad({name}, [[0, 0]{', [1, 0]' * rank}])", tuple(length + 1 for length in shape)
+    yield (
+        f"{name} * K.tile(K.constant([[{'[' * (rank - 1)}0.5{']' * (rank - 1)}]]), [K.shape({name})[0]{', 1' * rank}])",
+        shape,
+    )
+    yield f"{name} + tf.ones([tf.shape({name})[0]{', 1' * rank}])", shape
     yield f"tf.gather({name}, [0, {shape[-1] - 1}], axis={rank})", (*shape[:-1], 2)
     order = [0, *range(rank, 0, -1)]
     yield f"K.permute_dimensions({name}, {tuple(order)})", tuple(shape[i - 1] for i in order[1:])

@@ -98,6 +98,25 @@ def _cumulated(function):
     return lambda x, axis=0: function(x, axis=axis)
 
 
+def _exclusive(function, start):
+    """Up to the number before, from the front or the back."""
+
+    def cumulate(x, axis=0, exclusive=False, reverse=False):
+        x = np.flip(x, axis) if reverse else x
+        made = function(x, axis=axis)
+        if exclusive:
+            first = np.full_like(np.take(made, [0], axis), start)
+            made = np.concatenate([first, np.take(made, range(x.shape[axis] - 1), axis)], axis)
+        return np.flip(made, axis) if reverse else made
+
+    return cumulate
+
+
+def _clip_by_norm(x, norm, axes=None):
+    size = np.sqrt(np.sum(np.square(x), axis=_axis(axes), keepdims=True))
+    return np.where(size > norm, x * norm / np.where(size > 0, size, 1), x)
+
+
 def _reshape(x, shape, name=None):
     return np.reshape(x, [int(length) for length in shape])
 
@@ -294,8 +313,10 @@ _MATH = dict(
     reduce_variance=_over(np.var),
     **{f"reduce_{name}": _over(function) for name, function in _REDUCTIONS.items() if name not in ("std", "var")},
 )  # fmt: skip
+_MATH.update(cumsum=_exclusive(np.cumsum, 0), cumprod=_exclusive(np.cumprod, 1))
 tf = Namespace(
     **dict(_SAME, **_MATH),
+    clip_by_norm=_clip_by_norm,
     nn=Namespace(**_NN),
     math=Namespace(**dict(_SAME, **_MATH)),
     image=Namespace(flip_left_right=lambda x: x[..., ::-1, :], flip_up_down=lambda x: x[..., ::-1, :, :]),

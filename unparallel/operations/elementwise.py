@@ -274,6 +274,17 @@ def branch(tape: Tape, value: object) -> object:
     return tape.invoke(value, ())
 
 
+def sequence_mask(tape: Tape, lengths: object, longest: object, dtype: object = None) -> object:
+    """`tf.sequence_mask`: of each row, which of the first places are below its length."""
+    lengths = tensor(lengths)
+    many = constant(longest)
+    if lengths.floating or not isinstance(many, int):
+        raise Undecided("it calls tf.sequence_mask without a length that is known")
+    tape.spend(max(0, many))
+    wide = tape.op("numpy.ExpandDims", [lengths], lengths.shape + (1,), lengths.dtype, axis=lengths.rank)
+    return cast_to(tape, compared(tape, ">", wide, Array(np.arange(many))), "bool" if dtype is None else dtype)
+
+
 def add_all(tape: Tape, values: object) -> object:
     """`tf.add_n`."""
     if not isinstance(values, (list, tuple)) or not values:
@@ -451,6 +462,7 @@ ROWS: tuple[Row, ...] = (
     Row("tf", "logical_not", "x | name", _not),
     Row("tf", "where", "condition x y | name", where),
     Row("K", "switch", "condition then_expression else_expression", switch),
+    Row("tf", "sequence_mask", "lengths maxlen dtype | name", sequence_mask),
     Row("tf", "add_n accumulate_n", "inputs | shape tensor_dtype name", add_all),
     Row("K", "stop_gradient", "variables", lambda tape, x: apply(tape, "core.StopGradient", tensor(x))),
     Row("tf", "stop_gradient", "input | name", lambda tape, x: apply(tape, "core.StopGradient", tensor(x))),

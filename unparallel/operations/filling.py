@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, cast
+from typing import TYPE_CHECKING, Callable, Sequence, cast
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from ..slices.functions import Row
 from ..slices.sizes import Undecided
 from . import elementwise as each
 from .arguments import lengths_of, whole_number
+from .batch import for_each_row
 from .names import dtype as type_of
 from .shaping import _product
 from .tape import Tape, constant, dtype_of_numpy
@@ -48,12 +49,14 @@ def filled(number: float) -> Callable[..., object]:
 
 def full(tape: Tape, shape: object, value: object, dtype: object = None) -> object:
     """A constant of one number."""
-    wanted = lengths_of(shape)
+    batch = shape[0] if isinstance(shape, (list, tuple)) and shape and isinstance(shape[0], Length) else None
+    wanted = lengths_of(shape if batch is None else [1, *cast("Sequence[object]", shape)[1:]])
     if min(wanted, default=0) < 0:
         raise Undecided("it makes a constant of a shape that does not fit")
     tape.spend(_product(wanted))
     kind = dtype_of_numpy(type_of(dtype, tape.environment.float_type))
-    return plain(np.full(wanted, cast(float, constant(value)), kind))
+    made = np.full(wanted, cast(float, constant(value)), kind)
+    return plain(made) if batch is None else for_each_row(tape, batch, made)
 
 
 def counted(tape: Tape, start: object, stop: object = None, step: object = None, dtype: object = None) -> object:

@@ -211,6 +211,23 @@ def grayscale(tape: Tape, x: object) -> object:
     return reduce(tape, "numpy.Sum", tensor(weighed), -1, True)
 
 
+def colours(tape: Tape, x: object) -> object:
+    """`tf.image.grayscale_to_rgb`."""
+    x = tensor(x)
+    if x.shape[-1] not in (1, None):
+        raise Undecided("it makes coloured images of something other than one channel")
+    return tape.op("numpy.Repeat", [x], x.shape[:-1] + (3,), x.dtype, repeats=3, axis=x.rank - 1)
+
+
+def contrast(tape: Tape, x: object, factor: object) -> object:
+    """`tf.image.adjust_contrast`: (x - mean) * factor + mean, channel by channel."""
+    x = image(x)
+    if not x.floating:
+        raise Undecided("it changes the contrast of something other than fractions")
+    middle = reduce(tape, "numpy.Mean", x, [1, 2], True)
+    return binary(tape, "+", binary(tape, "*", binary(tape, "-", x, middle), factor), middle)
+
+
 def _mirrored(axis: int) -> Callable[..., object]:
     """Along an axis counted from the back, since images come with and without a batch."""
     return lambda tape, x: reverse(tape, x, [axis])
@@ -384,6 +401,8 @@ ROWS: tuple[Row, ...] = (
     Row("K", "resize_images", "x height_factor width_factor data_format interpolation", k_resize_images),
     Row("K", "resize_volumes", "x depth_factor height_factor width_factor data_format", k_resize_volumes),
     Row("image", "rgb_to_grayscale", "images | name", grayscale),
+    Row("image", "grayscale_to_rgb", "images | name", colours),
+    Row("image", "adjust_contrast", "images contrast_factor", contrast),
     Row("image", "flip_left_right", "image", _mirrored(-2)),
     Row("image", "flip_up_down", "image", _mirrored(-3)),
     Row("image", "per_image_standardization", "image", standardized),

@@ -10,11 +10,12 @@ from ..slices.functions import Row
 from ..slices.interpreter import TEXT
 from ..slices.sizes import Undecided
 from .arguments import axes_of, axis_of, is_first, items_of, numbers_of, tensors_in, whole_number
+from .batch import for_each_row
 from .elementwise import apply, tensor, unary
 from .names import dtype as type_of
 from .shaping import _product
 from .tape import Tape, array_of, broadcast, constant
-from .values import Length, Lengths, Tensor, plain
+from .values import UNKNOWN_LENGTH, Length, Lengths, Tensor, plain
 
 if TYPE_CHECKING:
     from ..arrays import Numbers
@@ -94,10 +95,7 @@ def repeat_elements(tape: Tape, x: object, rep: object, axis: object) -> object:
 def tile(tape: Tape, x: object, multiples: object) -> object:
     """The whole tensor so many times along each axis."""
     if not isinstance(x, Tensor):
-        times = numbers_of(multiples, "numbers")
-        values = np.asarray(cast("Numbers", constant(x)))
-        tape.spend(values.size * max(0, _product(times)))
-        return plain(np.tile(values, times))
+        return _tile_constant(tape, np.asarray(cast("Numbers", constant(x))), items_of(multiples, "numbers"))
     given = [multiples] if isinstance(plain(multiples), int) else items_of(multiples, "numbers")
     times = [whole_number(item, "a number") for item in given]
     if len(times) != x.rank:
@@ -106,6 +104,17 @@ def tile(tape: Tape, x: object, multiples: object) -> object:
         tape.mixes()
     shape = tuple(None if length is None else length * many for length, many in zip(x.shape, times))
     return tape.op("numpy.Tile", [x], shape, x.dtype, repeats=times)
+
+
+def _tile_constant(tape: Tape, values: Numbers, times: Sequence[object]) -> object:
+    """A constant so many times; as often as there are rows in a batch, where the first of the numbers is its length."""
+    batch = times[0] if times and isinstance(times[0], Length) else None
+    many = [whole_number(number, "a number") for number in (times if batch is None else [1, *times[1:]])]
+    if batch is not None and (values.ndim != len(many) or values.shape[0] != 1):
+        raise Undecided(UNKNOWN_LENGTH)
+    tape.spend(values.size * max(0, _product(many)))
+    made = np.tile(values, many)
+    return plain(made) if batch is None else for_each_row(tape, batch, made)
 
 
 def reverse(tape: Tape, x: object, axes: object) -> object:

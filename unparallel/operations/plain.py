@@ -38,7 +38,7 @@ def iterate(tape: Tape, value: object) -> Sequence[object]:
 
 def length(tape: Tape, value: object) -> object:
     """`len`."""
-    if isinstance(value, str):
+    if isinstance(value, (str, dict)):
         return len(value)
     return len(iterate(tape, value))
 

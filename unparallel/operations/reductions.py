@@ -12,6 +12,7 @@ from . import elementwise as each
 from .activations import log_softmax
 from .arguments import axes_of
 from .elementwise import apply, as_float, binary, tensor
+from .joining import pad, reverse
 from .names import dtype as type_of
 from .tape import Tape, checked, constant
 from .values import UNKNOWN_LENGTH, Moments, Shape, Tensor, plain
@@ -147,10 +148,10 @@ def moments(
     return Moments(reduce(tape, "numpy.Mean", x, axes, keepdims), reduce(tape, "numpy.Var", x, axes, keepdims))
 
 
-def cumulated(kind: str) -> Callable[..., object]:
-    """Cumulated along an axis, the first unless told otherwise."""
+def cumulated(kind: str, start: float) -> Callable[..., object]:
+    """Cumulated along an axis, the first unless told otherwise; `exclusive`: up to the number before, from `start`."""
 
-    def meaning(tape: Tape, x: object, axis: object = None) -> object:
+    def meaning(tape: Tape, x: object, axis: object = None, exclusive: object = False, back: object = False) -> object:
         x = tensor(x)
         axis = plain(0 if axis is None else axis)
         if not isinstance(axis, int):
@@ -158,7 +159,14 @@ def cumulated(kind: str) -> Callable[..., object]:
         at = x.axis(axis)
         if at == 0:
             tape.mixes()
-        return apply(tape, kind, x, axis=at)
+        x = tensor(reverse(tape, x, at)) if plain(back) else x
+        if plain(exclusive):
+            widths = [[1, 0] if axis == at else [0, 0] for axis in range(x.rank)]
+            wide = tensor(pad(tape, x, widths, "CONSTANT", start))
+            place = [slice(None)] * at + [slice(None, -1)]
+            x = tape.op("numpy.GetItem", [wide, place], x.shape, x.dtype)
+        made = apply(tape, kind, x, axis=at)
+        return reverse(tape, made, at) if plain(back) else made
 
     return meaning
 
@@ -174,6 +182,14 @@ def softmax_loss(tape: Tape, labels: object, logits: object, axis: object = -1) 
     logs = log_softmax(tape, logits, axis)
     weighed = binary(tape, "*", labels, logs)
     return each.unary(tape, "-", reduce(tape, "numpy.Sum", tensor(weighed), -1 if axis is None else axis, False))
+
+
+def clip_by_norm(tape: Tape, x: object, norm: object, axes: object = None) -> object:
+    """x * norm / max(norm, the norm of x), as in `clip_ops.py`."""
+    x = tensor(x)
+    squares = reduce(tape, "numpy.Sum", apply(tape, "numpy.Square", x), axes, True)
+    largest = each.maximum(tape, apply(tape, "numpy.Sqrt", squares), norm)
+    return binary(tape, "/", binary(tape, "*", x, norm), largest)
 
 
 def l2_loss(tape: Tape, x: object) -> object:
@@ -217,10 +233,10 @@ ROWS: tuple[Row, ...] = (
         lambda tape, x, axis=None, keepdims=False: norm(tape, x, "euclidean", axis, keepdims),
     ),
     Row("tf", "moments", "x axes shift name keepdims", moments),
-    Row("tf", "cumsum", "x axis | exclusive reverse name", cumulated("numpy.Cumsum")),
-    Row("tf", "cumprod", "x axis | exclusive reverse name", cumulated("numpy.Cumprod")),
-    Row("K", "cumsum", "x axis", cumulated("numpy.Cumsum")),
-    Row("K", "cumprod", "x axis", cumulated("numpy.Cumprod")),
+    Row("tf", "cumsum", "x axis exclusive reverse | name", cumulated("numpy.Cumsum", 0)),
+    Row("tf", "cumprod", "x axis exclusive reverse | name", cumulated("numpy.Cumprod", 1)),
+    Row("K", "cumsum", "x axis", cumulated("numpy.Cumsum", 0)),
+    Row("K", "cumprod", "x axis", cumulated("numpy.Cumprod", 1)),
     Row("tf", "count_nonzero", "input axis keepdims | dtype name", count_nonzero),
     Row(
         "tf",
@@ -228,5 +244,6 @@ ROWS: tuple[Row, ...] = (
         "labels logits axis | name",
         softmax_loss,
     ),
+    Row("tf", "clip_by_norm", "t clip_norm axes | name", clip_by_norm),
     Row("tf", "l2_loss", "t | name", l2_loss),
 )

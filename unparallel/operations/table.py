@@ -9,11 +9,37 @@ from ..slices.functions import ABSENT, Row
 from ..slices.marshal import Other
 from ..slices.sizes import Undecided
 from ..slices.values import Name, Unknown
-from . import activations, chance, cutting, elementwise, filling, images, joining, linear, plain, reductions, shaping
+from . import (
+    activations,
+    arrays,
+    chance,
+    cutting,
+    elementwise,
+    filling,
+    images,
+    joining,
+    linear,
+    plain,
+    reductions,
+    shaping,
+)
 from .names import module_of
 from .tape import Tape, what_is
 
-FAMILIES = (activations, chance, cutting, elementwise, filling, images, joining, linear, plain, reductions, shaping)
+FAMILIES = (
+    activations,
+    arrays,
+    chance,
+    cutting,
+    elementwise,
+    filling,
+    images,
+    joining,
+    linear,
+    plain,
+    reductions,
+    shaping,
+)
 ROWS: tuple[Row, ...] = tuple(row for family in FAMILIES for row in family.ROWS)
 
 

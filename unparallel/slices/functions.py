@@ -284,7 +284,7 @@ def _python_float(value: object) -> float:
 
 
 def _python_len(value: object) -> object:
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple, dict)):
         return len(value)
     if isinstance(value, OpenTuple):
         return Rank(value.tail.source, len(value.items) - value.tail.axis)
