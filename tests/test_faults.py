@@ -19,6 +19,7 @@ import unparallel
 from unparallel import atomic, conversion, hdf5
 from unparallel.errors import FileError, NotKerasError, TargetExistsError, VerificationError, WriteError
 from unparallel.hdf5 import disk
+from unparallel.hdf5 import target as new_files
 
 from . import inject, tiny, trees
 from .processes import ROOT, run
@@ -76,6 +77,11 @@ def slowly(call, seconds):
 class TestEveryCallFails:
     """Each call that writes fails once, the first, the second, ... with each error that a disk has."""
 
+    @pytest.fixture(autouse=True)
+    def piece_by_piece(self, monkeypatch):
+        """As a large file is written: HDF5 itself writes through the disk."""
+        monkeypatch.setattr(new_files, "GATHERED", -1)
+
     def sweep(self, monkeypatch, source, folder, name, number, most):
         real = getattr(os, name)
         total = [0]
@@ -106,6 +112,11 @@ class TestEveryCallFails:
     @pytest.mark.slow
     @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EDQUOT], ids=errno.errorcode.get)
     def test_write(self, monkeypatch, source, folder, number):
+        self.sweep(monkeypatch, source, folder, "write", number, 25)
+
+    @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EDQUOT], ids=errno.errorcode.get)
+    def test_write_of_a_small_file(self, monkeypatch, source, folder, number):
+        monkeypatch.setattr(new_files, "GATHERED", os.path.getsize(source))
         self.sweep(monkeypatch, source, folder, "write", number, 25)
 
     def test_fsync(self, monkeypatch, source, folder):

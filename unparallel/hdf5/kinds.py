@@ -59,6 +59,40 @@ class Settings(Protocol):
         ...
 
 
+class ObjectID(Protocol):
+    """`h5py.h5g.GroupID` or `h5py.h5d.DatasetID`."""
+
+
+class GroupID(ObjectID, Protocol):
+    """`h5py.h5g.GroupID`; a file stands for its root."""
+
+
+class SpaceID(Protocol):
+    """`h5py.h5s.SpaceID`: the shape of a dataset or an attribute."""
+
+
+class AttributeID(Protocol):
+    """`h5py.h5a.AttrID`: an attribute below h5py's own layer."""
+
+    @property
+    def name(self) -> bytes:
+        """Its name."""
+        ...
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of its elements; () for one."""
+        ...
+
+    def get_type(self) -> TypeID:
+        """Type of its elements."""
+        ...
+
+    def read(self, array: np.ndarray[Any, Any]) -> None:
+        """Fill an array that has room for it."""
+        ...
+
+
 class ChunkInfo(Protocol):
     """`h5py.h5d.StoreInfo`: where a chunk lies in the file."""
 
@@ -67,7 +101,7 @@ class ChunkInfo(Protocol):
     size: int
 
 
-class DatasetID(Protocol):
+class DatasetID(ObjectID, Protocol):
     """`h5py.h5d.DatasetID`: a dataset below h5py's own layer."""
 
     @property
@@ -174,7 +208,7 @@ class CacheSettings(Protocol):
     flash_threshold: float
 
 
-class FileID(Protocol):
+class FileID(GroupID, Protocol):
     """`h5py.h5f.FileID`: a file below h5py's own layer, and its root."""
 
     @property

@@ -1,7 +1,9 @@
 """A new HDF5 file: objects copied as they are, attributes as Keras writes them; whole, or not at all."""
 
 import contextlib
-from typing import TYPE_CHECKING, Any, Iterable, Iterator, Mapping, Optional, Sequence, Tuple
+import functools
+import io
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import h5py
 import numpy as np
@@ -12,12 +14,15 @@ from ..errors import FileError, UnparallelError
 from ..model import element_count
 from .disk import Disk
 from .errors import HDF5_ERRORS, error_number, first_line, reading
-from .kinds import File
+from .kinds import File, GroupID, SpaceID, TypeID
 from .opening import open_source
 from .source import ATTRIBUTE_LIMIT, LONGEST_ATTRIBUTE, Source, limit_cache, parts_of
 
 if TYPE_CHECKING:
     from ..arrays import Numbers
+
+# The file made of a source up to this size is put together in memory, and written at once.
+GATHERED = 2**24
 
 
 class Target:
@@ -32,6 +37,8 @@ class Target:
         # Keras gives arrays no attributes: whatever hangs on one is not part of the model
         self._bare = h5py.h5p.create(h5py.h5p.OBJECT_COPY)
         self._bare.set_copy_object(h5py.h5o.COPY_WITHOUT_ATTR_FLAG)
+        # groups that were made last, each in the one before it: what is made in them next is named from there
+        self._groups: List[Tuple[str, GroupID]] = []
 
     @property
     def _hdf5(self) -> Source:
@@ -44,9 +51,19 @@ class Target:
         # to ask first whether it is there costs twice as much as to make it
         with contextlib.suppress(ValueError):
             if path.isascii():
-                h5py.h5g.create(self.handle.id, path.encode("utf-8"), lcpl=self._links)
+                owner, name = self._near(path)
+                self._groups.append((path + "/", h5py.h5g.create(owner, name, lcpl=self._links)))
                 return
         self.handle.require_group(path)
+
+    def _near(self, path: str) -> Tuple[GroupID, bytes]:
+        """An open group, and a path from there; what is found from the root goes through every group on the way."""
+        while self._groups and not path.startswith(self._groups[-1][0]):
+            self._groups.pop()
+        if not self._groups:
+            return self.handle.id, path.encode("utf-8")
+        above, group = self._groups[-1]
+        return group, path[len(above) :].encode("utf-8")
 
     def set_names(self, path: str, name: str, items: Sequence[str], fixed: bool = True) -> None:
         """A list attribute as Keras writes it: split, and then of fixed-length texts, above 64,512 bytes.
@@ -72,10 +89,9 @@ class Target:
 
     def _set_list(self, path: str, name: str, data: "Numbers") -> None:
         """What `attrs[name] = data` does, without opening the object as a Python one first."""
-        kind = h5py.h5t.py_create(data.dtype, logical=True)
-        space = h5py.h5s.create_simple(data.shape)
-        owner = path.encode("utf-8")
-        h5py.h5a.create(self.handle.id, name.encode("utf-8"), kind, space, obj_name=owner).write(data)
+        owner, place = self._near(path.rstrip("/") + "/")
+        kind, space = _kind_of(data.dtype), _space_of(data.shape)
+        h5py.h5a.create(owner, name.encode("utf-8"), kind, space, obj_name=place or b".").write(data)
 
     def set_text(
         self, path: str, name: str, value: str, like: Optional[Tuple[str, str]] = None, charset: str = "ascii"
@@ -100,14 +116,9 @@ class Target:
         with reading():  # what the disk refuses is no error to HDF5
             # a chunk that cannot be copied leaves HDF5 2.0 with broken memory: it crashes when the file is closed
             self.source.check_places(source_path)
-            h5py.h5o.copy(
-                self.source.handle.id,
-                source_path.encode("utf-8"),
-                self.handle.id,
-                path.encode("utf-8"),
-                copypl=self._bare,
-                lcpl=self._links,
-            )
+            origin = source_path.encode("utf-8")
+            owner, place = self._near(path)
+            h5py.h5o.copy(self.source.handle.id, origin, owner, place, copypl=self._bare, lcpl=self._links)
         self._disk.check()
 
     def create(self, path: str, array: Array, blocks: Iterable[bytes]) -> None:
@@ -184,6 +195,16 @@ class _Stream:
             raise FileError(f"{path}: an array is longer than it says", "get a fresh copy of the source")
 
 
+@functools.lru_cache(maxsize=64)
+def _kind_of(dtype: "np.dtype[Any]") -> TypeID:
+    return h5py.h5t.py_create(dtype, logical=True)  # type: ignore[no-any-return]
+
+
+@functools.lru_cache(maxsize=64)
+def _space_of(shape: Tuple[int, ...]) -> SpaceID:
+    return h5py.h5s.create_simple(shape)  # type: ignore[no-any-return]
+
+
 def _shape_of(shape: Tuple[int, ...], part: Tuple[slice, ...]) -> Tuple[int, ...]:
     """The shape of a selection of leading axes."""
     lengths = tuple(min(cut.stop, length) - cut.start for cut, length in zip(part, shape))
@@ -212,13 +233,17 @@ def new_file(out: AtomicFile, source: ArraySource, head: int = 0) -> Iterator[Ta
     disk: Optional[Disk] = None
     try:
         disk = Disk(out.begin(), head)
-        handle = h5py.File(disk, "w", libver="earliest")
+        # HDF5 writes each piece of a file's structure by itself, and each would be a call of Python and of the system
+        memory = io.BytesIO() if source.stored_size() <= GATHERED else None
+        handle = h5py.File(disk if memory is None else memory, "w", libver="earliest")
         target = Target(handle, source, disk)
         try:
             limit_cache(handle)
             yield target
         finally:
             handle.close()
+        if memory is not None:
+            disk.write(memory.getvalue())
         out.synced_by(disk.sync())
     except HDF5_ERRORS as error:
         problem = disk.problem if disk is not None and disk.problem is not None else error
