@@ -62,6 +62,10 @@ class ArraySource(abc.ABC):
     def blocks(self, path: str) -> Iterator[bytes]:
         """The array's elements in order, `STORED_BLOCK` bytes at a time; other blocks only where it is in chunks."""
 
+    def whole(self, path: str) -> Optional[bytes]:
+        """All of the array's elements as `blocks` would give them, where one read is enough and cheaper; else None."""
+        return None
+
     def ordered(self, path: str) -> Iterator[bytes]:
         """The array's elements in C order, however the file stores them: to be compared with those of another file."""
         return self.blocks(path)

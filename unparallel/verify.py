@@ -3,7 +3,7 @@
 import contextlib
 from functools import partial
 from itertools import zip_longest
-from typing import Any, Callable, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Iterable, Iterator, List, Optional, Tuple
 
 from . import keras_config
 from .arrays import ArraySource
@@ -40,13 +40,15 @@ def compare_file(source: ArraySource, path: str, plan: Plan, health: HealthCheck
         compare(source, made, plan.after, health)
 
 
-@contextlib.contextmanager
-def _reading_again() -> Iterator[None]:
+class _reading_again:  # noqa: N801  a function to whoever uses it, and entered for each array
     """What is wrong with the written file is no fault of the source."""
-    try:
-        yield
-    except UnparallelError as error:
-        raise VerificationError(f"cannot read again what was written: {error.message}", error.hint) from error
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: Optional[BaseException], _trace: object) -> None:
+        if isinstance(error, UnparallelError):
+            raise VerificationError(f"cannot read again what was written: {error.message}", error.hint) from error
 
 
 def _again(blocks: Iterator[Any]) -> Iterator[Any]:
@@ -132,19 +134,37 @@ def _compare_bytes(
     neutral: Optional[float] = None,
 ) -> None:
     """Compare an array (`places`: its paths before and after), and show its blocks to `see`."""
-    code = source.arrays[places[0]].code
-    look = partial(see, code=code) if see is not None else None
-    packed = source.packed(places[0], look) if neutral is None and source.arrays[places[0]].offset is None else None
-    if packed is not None:
-        # what is unpacked, to be checked and seen, is the source; equal chunks need not be unpacked once more
-        again = _again(made.packed(places[1], ours=True) or iter(()))
-        if any(before != after for before, after in zip_longest(packed, again)):
-            raise VerificationError(f"{places[0]} was not copied faithfully", RETRY)
-        return
-    for block, copied in zip_longest(source.blocks(places[0]), _again(made.blocks(places[1]))):
-        if look is not None and block is not None:
+    look = partial(see, code=source.arrays[places[0]].code) if see is not None else None
+    pairs = _as_stored(source, made, places, look) if neutral is None else None
+    if pairs is None:
+        blocks = _seen(source, places[0], look, neutral)
+        pairs = zip_longest(blocks, _again(made.blocks(places[1])))
+    if any(before != after for before, after in pairs):
+        raise VerificationError(f"{places[0]} was not copied faithfully", RETRY)
+
+
+def _as_stored(
+    source: ArraySource, made: Source, places: Tuple[str, str], look: Optional[Callable[[bytes], None]]
+) -> Optional[Iterable[Tuple[object, object]]]:
+    """Pieces of both files that must be equal, where they need not be unpacked, or one read gives them; else None."""
+    whole = source.whole(places[0])
+    if whole is not None:
+        with _reading_again():
+            copied = made.whole(places[1])
+        if copied is not None:
+            if look is not None:
+                look(whole)
+            return ((whole, copied),)
+    # what is unpacked, to be checked and seen, is the source; equal chunks need not be unpacked once more
+    packed = source.packed(places[0], look)
+    return zip_longest(packed, _again(made.packed(places[1], ours=True) or iter(()))) if packed is not None else None
+
+
+def _seen(
+    source: ArraySource, path: str, look: Optional[Callable[[bytes], None]], neutral: Optional[float]
+) -> Iterator[bytes]:
+    """An array's blocks, shown as they are, and then as they were to be written."""
+    for block in source.blocks(path):
+        if look is not None:
             look(block)
-        if neutral is not None and block is not None:
-            block = with_neutral(block, code, neutral)
-        if block != copied:
-            raise VerificationError(f"{places[0]} was not copied faithfully", RETRY)
+        yield block if neutral is None else with_neutral(block, source.arrays[path].code, neutral)

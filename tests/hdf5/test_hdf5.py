@@ -9,6 +9,7 @@ import pytest
 from unparallel import hdf5
 from unparallel.atomic import AtomicFile
 from unparallel.errors import FileError, HostileFileError, NotKerasError
+from unparallel.hdf5 import survey
 
 
 @pytest.fixture
@@ -266,3 +267,42 @@ def test_a_damaged_superblock_is_no_lock(path, version):
     with pytest.raises(FileError, match="damaged HDF5") as caught:
         opened(path)
     assert "lock" not in caught.value.hint
+
+
+@pytest.mark.parametrize(("libver", "count"), [("earliest", 1), ("earliest", 20), ("latest", 1), ("latest", 20)])
+def test_references_that_hang_on_an_array(path, libver, count):
+    # from nine on, newer files keep attributes outside of the object's header
+    with h5py.File(path, "w", libver=libver) as handle:
+        made = handle.create_dataset("kernel:0", data=np.zeros(3, "f4"))
+        for number in range(count - 1):
+            made.attrs[f"a{number}"] = number
+        made.attrs.create("who", handle.ref, dtype=h5py.special_dtype(ref=h5py.Reference))
+    with pytest.raises(HostileFileError, match="attribute 'who' of /kernel:0 holds references"):
+        opened(path)
+
+
+@pytest.mark.parametrize("kept", [0, 40, survey.MOST_LIST_BYTES])
+def test_lists_are_the_same_whether_they_are_kept_or_read_again(path, monkeypatch, kept):
+    names = {"/": ["first", "second"], "/first": ["k:0", "b:0"], "/second": [], "/\u540d": ["\u540d:0"]}
+    with h5py.File(path, "w") as handle:
+        for place, items in names.items():
+            encoded = [item.encode("utf-8") for item in items]
+            handle.require_group(place).attrs["names"] = np.array(encoded, dtype="S" if items else "float64")
+        handle["first"].attrs.create("texts", ["a", "bb"], dtype=h5py.special_dtype(vlen=str))
+        handle["again"] = handle["first"]
+    monkeypatch.setattr(survey, "MOST_LIST_BYTES", kept)
+    with hdf5.open_source(path) as source:
+        assert {place: source.names(place, "names") for place in names} == names
+        assert source.names("/again", "names") == ["k:0", "b:0"]
+        assert source.names("/first", "texts") == ["a", "bb"]
+        assert (source.names("/first", "none"), source.has_attribute("/first", "none")) == (None, False)
+        fixed = [source.has_fixed_names("/first", name) for name in ("names", "texts", "none")]
+    assert fixed == [True, False, True]
+
+
+def test_a_group_named_like_a_weight(path):
+    with h5py.File(path, "w") as handle:
+        handle["layer:0/kernel:0"] = np.arange(3.0)
+    with hdf5.open_source(path) as source:
+        assert list(source.groups) == ["/", "/layer:0"]
+        assert list(source.arrays) == ["/layer:0/kernel:0"]

@@ -1,6 +1,6 @@
 """What an HDF5 object may be: plain arrays of numbers, with all their bytes in the file."""
 
-from typing import NamedTuple, Optional
+from typing import Iterator, NamedTuple, Optional, Tuple
 
 import h5py
 import numpy as np
@@ -9,7 +9,7 @@ from ..arrays import Array
 from ..errors import HostileFileError
 from . import chunks
 from .errors import FOREIGN, HOSTILE
-from .kinds import DatasetID, TypeID
+from .kinds import AttributeID, DatasetID, ObjectID, TypeID
 
 
 def link_name(name: object) -> str:
@@ -22,15 +22,18 @@ def link_name(name: object) -> str:
     return text
 
 
-def check_attributes(path: str, owner: object) -> None:
-    """Refuse attributes that hold anything but texts and numbers: references would come along into the copy."""
+def plain_attributes(path: str, owner: ObjectID) -> Iterator[Tuple[str, AttributeID, TypeID]]:
+    """An object's attributes with names and types; those that hold anything but texts and numbers are refused.
+
+    References would come along into the copy.
+    """
     for index in range(h5py.h5a.get_num_attrs(owner)):
         attribute = h5py.h5a.open(owner, index=index)
+        name = link_name(attribute.name)
         kind = attribute.get_type()
         if kind.committed() or not isinstance(kind, _PLAIN_TYPES):
-            raise HostileFileError(
-                f"attribute {link_name(attribute.name)!r} of {path} holds references or a type of its own", HOSTILE
-            )
+            raise HostileFileError(f"attribute {name!r} of {path} holds references or a type of its own", HOSTILE)
+        yield name, attribute, kind
 
 
 _PLAIN_TYPES = (
@@ -43,8 +46,48 @@ _PLAIN_TYPES = (
 )
 
 
+# Messages of an object's header, as bits: "external data files", "filter pipeline", "attribute", "attribute info".
+_EXTERNAL, _FILTERS, _ATTRIBUTES = 1 << 7, 1 << 11, 1 << 12 | 1 << 21
+
+
 def checked_array(path: str, dataset: DatasetID, stored: int, file_size: int) -> Array:
     """The facts of a dataset, or a refusal of what Keras never writes."""
+    # one question for what the header holds: each of the others costs as much, and how it is stored three times that
+    header = h5py.h5o.get_info(dataset).hdr.mesg.present
+    if header & _ATTRIBUTES:
+        for _ in plain_attributes(path, dataset):
+            pass
+    # HDF5 names the place only of what is stored in one piece
+    offset = dataset.get_offset()
+    storage = _storage(path, dataset) if offset is None or header & (_EXTERNAL | _FILTERS) else None
+    kind = dataset.get_type()
+    number = _FLOAT32 if kind.equal(h5py.h5t.IEEE_F32LE) else None
+    if kind.committed() or (number is None and _holds_references(kind)):
+        raise HostileFileError(f"{path} holds references or a type of its own", HOSTILE)
+    shape = dataset.shape or ()
+    number = number or _number(kind)
+    if number is None:
+        return Array(shape, "", 0, "holds no numbers")
+    size = chunks.bytes_of(shape, number.size)
+    problem = ""
+    if storage is not None and storage.chunk:
+        problem = chunks.problem(shape, storage.chunk, number.size, stored, storage.filters)
+    elif stored != size or size > file_size:
+        problem = f"claims {size} bytes, the file holds {min(stored, file_size)} for it"
+    if offset is not None and offset + size > file_size:
+        problem = problem or "lies beyond the end of the file"
+    return Array(shape, number.name, size, problem, number.code, offset)
+
+
+class _Storage(NamedTuple):
+    """How an array is stored: the shape of its chunks, if there are any, and the codes of their filters."""
+
+    chunk: Tuple[int, ...]
+    filters: Tuple[int, ...]
+
+
+def _storage(path: str, dataset: DatasetID) -> _Storage:
+    """How an array is stored, or a refusal of what lies in other files or needs a plug-in."""
     plist = dataset.get_create_plist()
     layout = plist.get_layout()
     if layout == h5py.h5d.VIRTUAL:
@@ -58,23 +101,7 @@ def checked_array(path: str, dataset: DatasetID, stored: int, file_size: int) ->
                 "{} needs HDF5 filter {}; supported are {}".format(path, code, ", ".join(chunks.FILTERS.values())),
                 "rewrite the file with h5repack where that filter is installed",
             )
-    kind = dataset.get_type()
-    if kind.committed() or _holds_references(kind):
-        raise HostileFileError(f"{path} holds references or a type of its own", HOSTILE)
-    shape = tuple(map(int, dataset.shape or ()))
-    number = _number(kind)
-    if number is None:
-        return Array(shape, "", 0, "holds no numbers")
-    size = chunks.bytes_of(shape, number.size)
-    problem = ""
-    if layout == h5py.h5d.CHUNKED:
-        problem = chunks.problem(shape, plist.get_chunk(), number.size, stored, filters)
-    elif stored != size or size > file_size:
-        problem = f"claims {size} bytes, the file holds {min(stored, file_size)} for it"
-    offset = dataset.get_offset() if layout == h5py.h5d.CONTIGUOUS else None
-    if offset is not None and offset + size > file_size:
-        problem = problem or "lies beyond the end of the file"
-    return Array(shape, number.name, size, problem, number.code, offset)
+    return _Storage(plist.get_chunk() if layout == h5py.h5d.CHUNKED else (), filters)
 
 
 def _holds_references(kind: TypeID) -> bool:
@@ -100,8 +127,6 @@ _FLOAT32 = _Number("float32", "<f4", 4)
 
 def _number(kind: TypeID) -> Optional[_Number]:
     """The type as numpy has it; None for texts and the like."""
-    if kind.equal(h5py.h5t.IEEE_F32LE):
-        return _FLOAT32
     try:
         dtype = np.dtype(kind.dtype)
     except (TypeError, ValueError):  # a type that numpy lacks

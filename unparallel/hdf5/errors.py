@@ -1,9 +1,8 @@
 """What h5py raises for damaged files, over its versions, and what is said of it."""
 
-import contextlib
 import os
 import re
-from typing import Iterator
+from typing import Optional
 
 from ..errors import FileError, UnparallelError
 
@@ -13,15 +12,15 @@ HOSTILE = "Keras never writes those; do not trust this file"
 FOREIGN = "its bytes lie in other files; do not trust this file"
 
 
-@contextlib.contextmanager
-def reading() -> Iterator[None]:
+class reading:  # noqa: N801  a function to whoever uses it; a generator would take longer than much of what is read
     """Turn what h5py raises for damaged files into errors of ours."""
-    try:
-        yield
-    except UnparallelError:
-        raise
-    except HDF5_ERRORS as error:
-        raise damaged(error) from error
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: Optional[BaseException], _trace: object) -> None:
+        if isinstance(error, HDF5_ERRORS) and not isinstance(error, UnparallelError):
+            raise damaged(error) from error
 
 
 def damaged(error: BaseException) -> FileError:

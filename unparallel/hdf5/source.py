@@ -62,6 +62,7 @@ class Source(ArraySource):
             contents = survey(handle, self._file_size)
         self.arrays = contents.arrays
         self.groups = contents.groups
+        self._lists = contents.lists
 
     def attribute_names(self, path: str) -> List[str]:
         """Names of the attributes of the object at `path`, sorted."""
@@ -71,6 +72,8 @@ class Source(ArraySource):
 
     def has_attribute(self, path: str, name: str) -> bool:
         """Whether the object at `path` has that attribute."""
+        if (path, name) in self._lists:
+            return True
         with reading():
             return bool(h5py.h5a.exists(self.handle.id, name.encode("utf-8"), obj_name=path.encode("utf-8")))
 
@@ -113,7 +116,7 @@ class Source(ArraySource):
 
     def has_fixed_names(self, path: str, name: str) -> bool:
         """Whether a list attribute holds fixed-length texts; True for one that is split or empty."""
-        if not self.has_attribute(path, name):
+        if (path, name) in self._lists or not self.has_attribute(path, name):
             return True
         kind = h5py.h5a.open(self.handle[path].id, name.encode("utf-8")).get_type()
         return not (isinstance(kind, h5py.h5t.TypeStringID) and kind.is_variable_str())
@@ -128,6 +131,9 @@ class Source(ArraySource):
             raise NotKerasError(f"attribute {name!r} of {path} is not UTF-8", "the file is damaged") from error
 
     def _attribute(self, path: str, name: str) -> object:
+        known = self._lists.get((path, name))
+        if known is not None:
+            return known
         with reading():
             attribute = h5py.h5a.open(self.handle.id, name.encode("utf-8"), obj_name=path.encode("utf-8"))
             kind, shape = attribute.get_type(), attribute.shape
@@ -195,6 +201,14 @@ class Source(ArraySource):
             dataset = self.handle[path]
             yield from array_blocks(dataset)
 
+    def whole(self, path: str) -> Optional[bytes]:
+        """As `ArraySource.whole`: of arrays that lie in the file in one piece."""
+        array = self.arrays[path]
+        if array.offset is None or array.size > STORED_BLOCK or self._number is None:
+            return None
+        with reading():
+            return self._piece(array.offset, array.size)
+
     def ordered(self, path: str) -> Iterator[bytes]:
         """As `ArraySource.ordered`; of an array in chunks, all chunks side by side are in memory at a time."""
         if self.arrays[path].offset is not None:
@@ -213,13 +227,15 @@ class Source(ArraySource):
 
     def _stored(self, offset: int, size: int) -> Iterator[bytes]:
         """A part of the file as it is: HDF5 would open a dataset for it, convert its type and copy it once more."""
-        assert self._number is not None
         for start in range(offset, offset + size, STORED_BLOCK):
-            wanted = min(STORED_BLOCK, offset + size - start)
-            block = os.pread(self._number, wanted, start)
-            if len(block) != wanted:
-                raise FileError("the file is truncated", "copy it again: its end is missing")
-            yield block
+            yield self._piece(start, min(STORED_BLOCK, offset + size - start))
+
+    def _piece(self, offset: int, size: int) -> bytes:
+        assert self._number is not None
+        block = os.pread(self._number, size, offset)
+        if len(block) != size:
+            raise FileError("the file is truncated", "copy it again: its end is missing")
+        return block
 
     def numbers(self, path: str) -> "Numbers":
         """The whole array, in memory; its chunks are checked as for `blocks`."""
