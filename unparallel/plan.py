@@ -376,11 +376,7 @@ def _warnings(cleaned: CleanModel, lost: List[str]) -> List[str]:
 
 def _notes(topology: Topology) -> List[str]:
     """Facts that the user should know: code that the template itself holds, inputs with a fixed batch size."""
-    notes = []
-    for layer in topology.walk():
-        # a nested model's own layers are walked too
-        for version in dict.fromkeys(_code_versions(layer.config) if layer.submodel is None else ()):
-            notes.append(f"layer {layer.name!r} holds Python code of version {version}; loading the file runs it")
+    notes = code_notes(topology)
     for key in topology.inputs:
         shape = keras_config.shape_of_input(topology.layer(key.layer))
         if shape and isinstance(shape[0], int):
@@ -388,7 +384,17 @@ def _notes(topology: Topology) -> List[str]:
     return notes
 
 
-def _code_versions(config: Json) -> Iterator[str]:
+def code_notes(topology: Topology) -> List[str]:
+    """The layers that hold Python code."""
+    notes = []
+    for layer in topology.walk():
+        # a nested model's own layers are walked too
+        for version in dict.fromkeys(code_versions(layer.config) if layer.submodel is None else ()):
+            notes.append(f"layer {layer.name!r} holds Python code of version {version}; loading the file runs it")
+    return notes
+
+
+def code_versions(config: Json) -> Iterator[str]:
     """The Python version of each piece of code in a layer's config, wrapped layers' configs included.
 
     Keras marks a marshalled function by a key of its own (`function_type`, `output_shape_type`, `mode_type` are

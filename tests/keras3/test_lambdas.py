@@ -395,6 +395,29 @@ def test_what_is_given_and_nothing_uses_is_said(tmp_path):
     assert not inspect(path).keras3.possible
 
 
+def test_code_that_became_operations_is_not_said_to_be_there(tmp_path):
+    config = dict(function_layer("lambda x: x / 2.0")["config"], name="it")
+    net = tiny.TinyModel(
+        "net", (tiny.entry("in", 3), tiny.TinyLayer("it", "Lambda", config, (("in",),))), ("in",), ("it",)
+    )
+    path = tiny.save(tmp_path / "m.h5", tiny.parallel(net, 2))
+    with_code = " ".join(convert(path, tmp_path / "m.h5.h5").notes)
+    without = " ".join(convert(path, tmp_path / "m.keras").notes)
+    assert "layer 'it' holds Python code" in with_code
+    assert "holds Python code" not in without
+    assert "layer 'it': written as 1 operation" in without
+
+
+def test_code_that_stays_in_a_class_of_somebodys_own_is_said(tmp_path):
+    config = dict(function_layer("lambda x: x / 2.0")["config"], name="it")
+    net = tiny.TinyModel(
+        "net", (tiny.entry("in", 3), tiny.TinyLayer("it", "Mine", config, (("in",),))), ("in",), ("it",)
+    )
+    path = tiny.save(tmp_path / "m.h5", tiny.parallel(net, 2))
+    with pytest.warns(UnparallelWarning, match="custom_objects"):
+        assert "layer 'it' holds Python code" in " ".join(convert(path, tmp_path / "m.keras").notes)
+
+
 def test_a_definition_is_of_no_use_in_a_h5(tmp_path):
     net = tiny.TinyModel("net", (tiny.entry("in", 3), tiny.dense("d", "in")), ("in",), ("d",))
     path = tiny.save(tmp_path / "m.h5", tiny.parallel(net, 2))

@@ -10,7 +10,7 @@ from ..atomic import AtomicFile
 from ..errors import AlreadySingleError, Keras3Error, NeedsArchitectureError
 from ..model import ModelFile, Topology, saved_layers
 from ..options import ConvertOptions
-from ..plan import ARCHITECTURE, Plan
+from ..plan import ARCHITECTURE, Plan, code_notes, code_versions
 from ..plan import make_plan as make_single_plan
 from ..weights.health import HealthCheck
 from . import archive as files
@@ -87,10 +87,19 @@ def keras3_plan(plan: Plan, options: ConvertOptions, tried: Attempt) -> Keras3Pl
         + tuple(str(note) for note in archive.notes if note.kind == "differs")
         + tuple(f"--define {name}: no code in this file uses it" for name in unused)
     )
-    notes = plan.notes + tuple(str(note) for note in archive.notes if note.kind != "differs")
+    notes = _kept_notes(plan, archive) + tuple(str(note) for note in archive.notes if note.kind != "differs")
     values = {item.name: getattr(plan, item.name) for item in fields(Plan)}
     values.update(after=after, warnings=warnings, notes=notes)
     return Keras3Plan(**values, archive=archive)
+
+
+def _kept_notes(plan: Plan, archive: Archive) -> tuple[str, ...]:
+    """What is said of the single model, without the code that became operations."""
+    topology = plan.after.topology
+    if topology is None or any(True for _ in code_versions(archive.config)):
+        return plan.notes
+    gone = code_notes(topology)
+    return tuple(note for note in plan.notes if note not in gone)
 
 
 def single_plan(before: ModelFile, options: ConvertOptions) -> Plan:
