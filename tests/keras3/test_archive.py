@@ -139,6 +139,9 @@ def test_inspect_says_it_layer_by_layer(tmp_path, capsys):
     assert main([old]) == 3
     said = capsys.readouterr().out
     assert "keras 3:   no: layer 'odd' (Lambda)" in said
+    (line,) = [line for line in said.splitlines() if line.startswith("  odd: ")]
+    assert line.startswith("  odd: no: ")
+    assert "layer 'odd'" not in line
     assert "it: ThresholdedReLU becomes ReLU" in said
     with pytest.raises(Keras3Error, match="'odd'"):
         unparallel.convert(old, str(tmp_path / "clean.keras"))

@@ -85,7 +85,9 @@ def _changes(far: Outlook) -> list[str]:
 
 def _layer_outlook(layer: LayerOutlook) -> list[str]:
     if layer.problem:
-        return [f"  {layer.name}: no: {layer.problem}"]
+        # the line begins with the name, so the message need not
+        own = f"layer {layer.name.rpartition('/')[2]!r} ({layer.class_name}): "
+        return [f"  {layer.name}: no: {layer.problem[len(own) :] if layer.problem.startswith(own) else layer.problem}"]
     changed = layer.becomes and layer.becomes != (layer.class_name,)
     became = [f"  {layer.name}: {layer.class_name} becomes {' + '.join(layer.becomes)}"] if changed else []
     return became + [f"  {layer.name}: {note.text}" for note in layer.notes]

@@ -34,7 +34,7 @@ NAMED = words("""
     numpy.TrueDivide numpy.Where""")
 #: What no file says, and every translation of Python code takes for granted.
 TRUST = (
-    "assumed, since the file does not say: in Lambdas, K is Keras' backend, tf is TensorFlow and np is numpy, epsilon() "
+    "assumed, since the file does not say: in Lambdas K is Keras' backend, tf is TensorFlow, np is numpy, epsilon() "
     "is 1e-7, images are channels_last"
 )
 HINT = "write it as a layer in the old Keras and save again, or take the .h5 (-o NAME.h5)"
