@@ -397,3 +397,9 @@ def test_hostile_sizes_are_refused_at_once():
     ):
         with pytest.raises(Undecided):
             recorded(source, (None, 10**12))
+
+
+@pytest.mark.parametrize("slope", ["[0.1, 0.2]", "[]", "[[1.0]]"])
+def test_a_list_where_a_function_takes_a_number(slope):
+    with pytest.raises(Undecided, match="takes a number"):
+        lines(f"lambda x: tf.nn.leaky_relu(x, {slope})", (None, 3))

@@ -75,6 +75,8 @@ class Tape:
             raise Undecided(f"it takes more than {MAX_ENTRIES} operations")
         if any(len(shape) > MAX_RANK for shape in shapes):
             raise Undecided(f"it makes a tensor of more than {MAX_RANK} axes")
+        if not _is_json(list(config.values())):
+            raise Undecided("it gives a function a list, or what is not known, where that takes a number")
         entry = Entry(kind, tuple(args), config)
         rows = object() if self._mixed else _rows(entry)
         self._mixed = False
@@ -109,6 +111,13 @@ def _rows(entry: Entry) -> object:
     most = max([tensor.rank for tensor in read], default=0)
     found = [tensor.rows for tensor in read if tensor.rank == most and tensor.shape[:1] != (1,)]
     return found[0] if found else object()
+
+
+def _is_json(value: object) -> bool:
+    """Whether a config can hold it: plain numbers, text, and lists of these."""
+    if isinstance(value, (list, tuple)):
+        return all(_is_json(item) for item in value)
+    return value is None or isinstance(value, (bool, int, float, str))
 
 
 def _nobody(function: object, args: Sequence[object]) -> object:
