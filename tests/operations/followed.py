@@ -78,6 +78,16 @@ def _pool(function):
     return pool
 
 
+def _convolved(x, kernel, strides, padding, data_format, dilation_rate):
+    assert (strides, dilation_rate, data_format) == (1, 1, "channels_last")
+    if padding == "same":
+        more = [((size - 1) // 2, size // 2) for size in kernel.shape[:-2]]
+        x = np.pad(x, [(0, 0), *more, (0, 0)])
+    windows = np.lib.stride_tricks.sliding_window_view(x, kernel.shape[:-2], tuple(range(1, x.ndim - 1)))
+    letters = "xyz"[: kernel.ndim - 2]
+    return np.einsum(f"...c{letters},{letters}cd->...d", windows, kernel)
+
+
 GIVES = {
     "numpy.Absolute": np.abs,
     "numpy.Add": np.add,
@@ -165,6 +175,8 @@ GIVES = {
     "math.Logsumexp": _log_sum_exp,
     "math.Rsqrt": lambda x: 1 / np.sqrt(x),
     "math.TopK": _top,
+    "nn.Conv": _convolved,
+    "numpy.Argsort": lambda x, axis: np.argsort(x, axis, kind="stable").astype("int32"),
     "nn.Elu": lambda x, alpha: np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0))),
     "nn.LeakyRelu": lambda x, negative_slope: np.where(x > 0, x, negative_slope * x),
     "nn.LogSigmoid": lambda x: -np.logaddexp(-x, 0),

@@ -403,3 +403,40 @@ def test_hostile_sizes_are_refused_at_once():
 def test_a_list_where_a_function_takes_a_number(slope):
     with pytest.raises(Undecided, match="takes a number"):
         lines(f"lambda x: tf.nn.leaky_relu(x, {slope})", (None, 3))
+
+
+def test_functions_of_constants_and_tensors():
+    x = np.array([[2, 0, 1]], "int32")
+    table = "[[1., 2.], [3., 4.], [5., 6.]]"
+    found = recorded(f"lambda x: tf.gather({table}, x)", (None, 3), dtype="int32")
+    assert gives(found, x).tolist() == [[[5.0, 6.0], [1.0, 2.0], [3.0, 4.0]]]
+    image = np.arange(9, dtype="float32").reshape(1, 3, 3, 1)
+    found = recorded("lambda x: tf.nn.conv2d(x, [[[[1.]], [[-1.]]]], 1, 'VALID')", (None, 3, 3, 1))
+    assert gives(found, image)[0, :, :, 0].tolist() == [[-1.0, -1.0]] * 3
+    assert lines("lambda x: K.conv1d(x, [[[1.]]], padding='same')", (None, 5, 1)) == [
+        "%0 = nn.Conv(x0, float32[[[1.0]]], strides=1, padding='same', data_format='channels_last', dilation_rate=1)",
+        "return %0",
+    ]
+    numbers = np.array([[0.3, -0.5, 0.1]], "float32")
+    assert gives(recorded("lambda x: tf.argsort(x)", (None, 3)), numbers).tolist() == [[1, 2, 0]]
+    assert gives(recorded("lambda x: tf.argsort(x, direction='DESCENDING')", (None, 3)), numbers).tolist() == [
+        [0, 2, 1]
+    ]
+    unit, length = gives(recorded("lambda x: tf.linalg.normalize(x, axis=1)", (None, 2)), np.array([[3.0, 4.0]]))
+    assert (unit.tolist(), length.tolist()) == ([[pytest.approx(0.6), pytest.approx(0.8)]], [[5.0]])
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "lambda x: tf.nn.conv2d(x, x, 1, 'SAME')",
+        "lambda x: tf.nn.conv2d(x, [[[[1.]]]], [1, 2, 2, 1], 'SAME', dilations=2)",
+        "lambda x: tf.nn.conv2d(x, [[[[1.]]]], 1, [[0, 0], [1, 1], [1, 1], [0, 0]])",
+        "lambda x: tf.nn.conv2d(x, [[[[1.]], [[1.]]]], 1, 'SAME', data_format='NCHW')",
+        "lambda x: tf.nn.depthwise_conv2d(x, [[[[1.]]]], [1, 1, 2, 1], 'SAME')",
+        "lambda x: tf.gather([1., 2.], x)",
+    ],
+)
+def test_unusual_convolutions_and_places_are_refused(source):
+    with pytest.raises(Undecided):
+        recorded(source, (None, 4, 4, 1))

@@ -49,8 +49,8 @@ class Node(NamedTuple):
 
 #: Attributes that say nothing which the arguments do not, or nothing that matters to what comes out.
 SILENT = words("""
-    N Index Tidx Tdim Tshape Tperm Tlen Tmultiples Tpaddings Taxis Tparams Tindices TI SrcT Truncate index_type num
-    num_split validate_indices use_cudnn_on_gpu seed seed2 dtype message sorted incompatible_shape_error _class
+    N Index Tidx Tdim Tshape Tperm Tlen Tmultiples Tpaddings Taxis Tshift Tparams Tindices TI SrcT Truncate index_type
+    num num_split validate_indices use_cudnn_on_gpu seed seed2 dtype message sorted incompatible_shape_error _class
     _output_shapes""")
 _KINDS = {
     "DT_HALF": "float16",
@@ -107,6 +107,8 @@ def _first_only(inputs: Sequence[object], attributes: Mapping[str, object]) -> l
 
 _SAME = {"keep_dims": "keepdims"}
 _CENTERS = {"align_corners": "align_corners", "half_pixel_centers": "half_pixel_centers"}
+_WORDS = ("strides", "padding", "data_format", "dilations")
+_CONVOLUTION = Node("", {name: name for name in _WORDS})
 NODES: dict[str, Node] = {
     "Add": Node("tf.add"),
     "AddV2": Node("tf.add"),
@@ -193,6 +195,9 @@ NODES: dict[str, Node] = {
     ),
     "ResizeBilinear": Node("tf.image.resize_bilinear", _CENTERS),
     "ResizeNearestNeighbor": Node("tf.image.resize_nearest_neighbor", _CENTERS),
+    "Conv2D": _CONVOLUTION._replace(function="tf.nn.conv2d"),
+    "DepthwiseConv2dNative": _CONVOLUTION._replace(function="tf.nn.depthwise_conv2d"),
+    "Roll": Node("tf.roll"),
     "SpaceToDepth": Node("tf.nn.space_to_depth", {"block_size": "block_size", "data_format": "data_format"}),
     "DepthToSpace": Node("tf.nn.depth_to_space", {"block_size": "block_size", "data_format": "data_format"}),
     "RandomStandardNormal": Node("tf.random.normal"),

@@ -11,9 +11,9 @@ from ..slices.functions import Row
 from ..slices.sizes import Undecided
 from ..slices.values import MAX_ITEMS
 from .arguments import axis_of, items_of, numbers_of, whole_number
-from .elementwise import tensor
+from .elementwise import tensor, unary
 from .joining import reverse
-from .tape import Tape, constant
+from .tape import Tape, checked, constant, dtype_of_numpy
 from .values import UNKNOWN_LENGTH, Array, Tensor, TopK, plain
 
 if TYPE_CHECKING:
@@ -124,10 +124,10 @@ def strided_index(begin: object, end: object, strides: object, masks: Sequence[o
 
 
 def gather(tape: Tape, x: object, indices: object, axis: object = 0) -> object:
-    """`tf.gather` of constant places."""
-    x = tensor(x)
+    """`tf.gather` of constant places, or from a constant."""
     if isinstance(indices, Tensor):
-        raise Undecided("it calls tf.gather with places that are computed")
+        return _looked_up(tape, x, indices, axis)
+    x = tensor(x)
     at = axis_of(0 if axis is None else axis, x)
     if at == 0:
         tape.mixes()
@@ -142,6 +142,19 @@ def gather(tape: Tape, x: object, indices: object, axis: object = 0) -> object:
         raise Undecided("it gathers places that a tensor has not")
     shape = x.shape[:at] + places.shape + x.shape[at + 1 :]
     return tape.op("numpy.Take", [x, places.astype("int32")], shape, x.dtype, axis=at)
+
+
+def _looked_up(tape: Tape, table: object, indices: Tensor, axis: object) -> object:
+    """The rows of a constant table."""
+    if isinstance(table, Tensor) or indices.dtype not in ("int32", "int64") or plain(axis or 0) != 0:
+        raise Undecided("it calls tf.gather with places that are computed")
+    numbers = np.asarray(cast("Numbers", constant(table)))
+    kind = "int32" if numbers.dtype.kind in "iu" else dtype_of_numpy(tape.environment.float_type)
+    if numbers.dtype.kind not in "iuf" or numbers.ndim == 0:
+        raise Undecided("it looks up what is no number")
+    tape.spend(numbers.size)
+    found = checked(numbers.astype(kind))
+    return tape.op("numpy.Take", [found, indices], indices.shape + numbers.shape[1:], kind, axis=0)
 
 
 def _tf_gather(
@@ -227,6 +240,15 @@ def sort(tape: Tape, x: object, axis: object = -1, direction: object = None) -> 
     return made if direction in (None, "ASCENDING") else reverse(tape, made, [at])
 
 
+def argsort(tape: Tape, x: object, axis: object = -1, direction: object = None) -> object:
+    """`tf.argsort`."""
+    x = tensor(x)
+    at = axis_of(-1 if axis is None else axis, x)
+    if direction not in (None, "ASCENDING"):
+        x = unary(tape, "-", x)
+    return tape.op("numpy.Argsort", [x], tensor(x).shape, "int32", axis=at)
+
+
 ROWS: tuple[Row, ...] = (
     Row("tf", "slice", "input_ begin size | name", slice_of),
     Row("K", "slice", "x start size", slice_of),
@@ -238,4 +260,5 @@ ROWS: tuple[Row, ...] = (
     Row("tf", "unstack unpack", "value num axis | name", unstack),
     Row("tf", "top_k", "input k sorted | name", top_k),
     Row("tf", "sort", "values axis direction | name", sort),
+    Row("tf", "argsort", "values axis direction | stable name", argsort),
 )

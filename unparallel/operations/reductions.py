@@ -208,6 +208,13 @@ _NAMES: Sequence[tuple[str, str, Callable[..., object], str | None]] = (
     ("all", "numpy.All", np.all, "bool"),
 )
 
+
+def normalize(tape: Tape, x: object, order: object = None, axis: object = None) -> object:
+    """`tf.linalg.normalize`: divided by its norm, and that."""
+    length = norm(tape, x, order, axis, True)
+    return [binary(tape, "/", tensor(x), length), length]
+
+
 ROWS: tuple[Row, ...] = (
     *[Row("tf", f"reduce_{name}", _TF, _reducing(kind, fold, dtype)) for name, kind, fold, dtype in _NAMES],
     *[Row("K", name, _K, _reducing(kind, fold, dtype)) for name, kind, fold, dtype in _NAMES],
@@ -226,6 +233,7 @@ ROWS: tuple[Row, ...] = (
     Row("K", "l2_normalize", "x axis", l2_normalize),
     Row("tf", "l2_normalize", "x axis epsilon | name", l2_normalize),
     Row("tf", "norm", "tensor ord axis keepdims | name", norm),
+    Row("tf", "normalize", "tensor ord axis | name", normalize),
     Row(
         "tf",
         "reduce_euclidean_norm",
