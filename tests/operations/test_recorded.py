@@ -1,18 +1,24 @@
 """What functions of old Keras are recorded as: the entries, written by hand, and their numbers against plain numpy."""
 
+import base64
 import math
+import random
 
 import numpy as np
 import pytest
 
+from unparallel.errors import BytecodeError
 from unparallel.operations import table
+from unparallel.operations.elementwise import binary
 from unparallel.operations.names import module_of
+from unparallel.operations.record import record
 from unparallel.operations.table import ROWS
 from unparallel.operations.tape import Tape
-from unparallel.operations.values import Environment
+from unparallel.operations.values import Environment, Recorded
+from unparallel.slices.lambdas import SavedFunction
 from unparallel.slices.sizes import Undecided
 
-from .followed import gives, lines, recorded, tensors
+from .followed import gives, lines, recorded, saved, tensors
 
 RANDOM = np.random.RandomState(0)
 
@@ -349,6 +355,68 @@ def test_bilinear_grids_of_tensorflow_1(align):
     assert np.allclose(gives(recorded(source, open_shape(ramp)), ramp), wanted, atol=1e-5)
 
 
+# -- defaults that differ from module to module, and what rows they mix
+
+DEFAULTS = [
+    ("lambda x: K.stack([x, x])", "numpy.Stack([x0, x0], axis=0)", True),
+    ("lambda x: tf.stack([x, x])", "numpy.Stack([x0, x0], axis=0)", True),
+    ("lambda x: K.cumsum(x)", "numpy.Cumsum(x0, axis=0)", True),
+    ("lambda x: tf.cumsum(x, 1)", "numpy.Cumsum(x0, axis=1)", False),
+    ("lambda x: tf.argmax(x)", "numpy.Argmax(x0, axis=0, keepdims=False)", True),
+    ("lambda x: tf.split(x, [1, 1])[0]", "numpy.Split(x0, indices_or_sections=[1], axis=0)", True),
+    ("lambda x: K.l2_normalize(x)", "numpy.Square(x0)", True),
+    ("lambda x: K.permute_dimensions(x, (1, 0))", "numpy.Transpose(x0, axes=[1, 0])", True),
+    ("lambda x: tf.transpose(x)", "numpy.Transpose(x0, axes=[1, 0])", True),
+    ("lambda x: K.softmax(x)", "nn.Softmax(x0, axis=1)", False),
+    ("lambda x: tf.nn.log_softmax(x)", "nn.LogSoftmax(x0, axis=1)", False),
+    ("lambda x: K.sum(x)", "numpy.Sum(x0, axis=[0, 1], keepdims=False)", True),
+    ("lambda x: x[0]", "numpy.GetItem(x0, [0])", True),
+    ("lambda x: x[:, 0]", "numpy.GetItem(x0, [:, 0])", False),
+    ("lambda x: K.dropout(x * 1, .5)", "numpy.Multiply(x0, 1)", False),
+]
+
+
+@pytest.mark.parametrize(("source", "first", "mixes"), DEFAULTS, ids=[source for source, _, _ in DEFAULTS])
+def test_axes_are_spelled_out_and_mixed_rows_are_said(source, first, mixes):
+    found = recorded(source, (2, 4))
+    assert found.lines()[0] == f"%0 = {first}"
+    assert any("mixes the rows" in note for note in found.notes) == mixes
+
+
+def test_division_of_python_2():
+    tape = Tape(Environment())
+    whole, fraction = tensors((None, 4), dtype="int32")[0], tensors((None, 4))[0]
+    assert binary(tape, "old /", whole, 2).entry.kind == "numpy.FloorDivide"
+    assert binary(tape, "old /", fraction, 2).entry.kind == "numpy.TrueDivide"
+    assert binary(tape, "old /", 7, 2) == 3
+    assert binary(tape, "old /", 7.0, 2) == 3.5
+
+
+@pytest.mark.parametrize(
+    ("source", "match"),
+    [
+        ("lambda x: K.switch(K.sum(x) > 0, x, -x)", "condition that is one number"),
+        ("lambda x: tf.where(x[:, 0] > 0, x, -x)", "condition with other axes"),
+        ("lambda x: K.resize_images(x[:, None, None], 2, 2, 'channels_first')", "channels_first"),
+        ("lambda x: K.batch_dot(x, x)", "K.batch_dot without axes"),
+        ("lambda x: tf.nn.dropout(x, .5, [1])", "noise_shape"),
+    ],
+)
+def test_what_is_not_the_same_is_refused(source, match):
+    with pytest.raises(Undecided, match=match):
+        recorded(source, (None, 4))
+
+
+def test_what_drops_in_prediction_too_says_so():
+    assert any("in prediction too" in note for note in recorded("lambda x: K.dropout(x, .5)", (None, 4)).notes)
+    kept = recorded("lambda x: tf.nn.dropout(x, .9)", (None, 4)).lines()[1]
+    assert kept.startswith("%1 = layers.Dropout(%0, rate=0.09999")
+    dropped = recorded("lambda x: tf.nn.dropout(x, .25)", (None, 4), tensorflow=2).lines()[1]
+    assert dropped == "%1 = layers.Dropout(%0, rate=0.25)"
+    with pytest.raises(Undecided, match="kept in TensorFlow 1 and dropped in TensorFlow 2"):
+        recorded("lambda x: tf.nn.dropout(x, .9)", (None, 4), tensorflow=None)
+
+
 # -- the table
 
 
@@ -440,3 +508,24 @@ def test_functions_of_constants_and_tensors():
 def test_unusual_convolutions_and_places_are_refused(source):
     with pytest.raises(Undecided):
         recorded(source, (None, 4, 4, 1))
+
+
+def test_damaged_code_is_refused_and_raises_nothing_else():
+    """Code with other bytes, over tensors of other shapes: an answer, or one of two errors."""
+    picked = random.Random(0)
+    shapes = [(), (None,), (None, 4), (3, 2), (None, 2, 4), (1, 0, 3), (2, 4, None, 3), (None, 10**9, 1, 3, 2)]
+    outcomes = set()
+    for _ in range(1500):
+        source, _, _ = picked.choice(FORMULAS)
+        code = bytearray(base64.b64decode(saved(source).text))
+        for _ in range(picked.randrange(4)):
+            code[picked.randrange(len(code))] = picked.choice(code) if picked.random() < 0.5 else picked.randrange(256)
+        function = SavedFunction(base64.b64encode(bytes(code)).decode("ascii"))
+        inputs = tensors(
+            *picked.choices(shapes, k=picked.randrange(1, 3)), dtype=picked.choice(["float32", "int32", "bool"])
+        )
+        try:
+            outcomes.add(type(record(function, inputs, {}, Environment(tensorflow=picked.choice([1, 2, None])))))
+        except (Undecided, BytecodeError) as error:
+            outcomes.add(type(error))
+    assert outcomes == {Recorded, Undecided, BytecodeError}

@@ -53,18 +53,18 @@ def _lengths(x: Tensor) -> tuple[int, int]:
     return x.shape[1], x.shape[2]
 
 
-def _places(old: int, new: int, align: bool) -> list[float]:
+def _places(old: int, new: int, align: bool) -> Numbers:
     """Where each pixel of the output lies in the input."""
-    step = (old - 1) / (new - 1) if align and new > 1 else old / new
-    return [i * step for i in range(new)]
+    places: Numbers = np.arange(new) * ((old - 1) / (new - 1) if align and new > 1 else old / new)
+    return places
 
 
 def _bilinear_matrix(old: int, new: int, align: bool) -> Numbers:
-    matrix = np.zeros((new, old), "float32")
-    for row, place in enumerate(_places(old, new, align)):
-        low = min(int(math.floor(place)), old - 1)
-        matrix[row, low] += 1 - (place - low)
-        matrix[row, min(low + 1, old - 1)] += place - low
+    places = _places(old, new, align)
+    low = np.minimum(np.floor(places).astype("int64"), old - 1)
+    matrix: Numbers = np.zeros((new, old), "float32")
+    np.add.at(matrix, (np.arange(new), low), 1 - (places - low))
+    np.add.at(matrix, (np.arange(new), np.minimum(low + 1, old - 1)), places - low)
     return matrix
 
 
@@ -88,9 +88,9 @@ def _old_nearest(tape: Tape, x: Tensor, size: tuple[int, int], align: bool) -> T
         if old == new:
             continue
         tape.spend(new)
-        found = [min(int(math.floor(place + 0.5 if align else place)), old - 1) for place in _places(old, new, align)]
+        found = np.minimum(np.floor(_places(old, new, align) + (0.5 if align else 0)), old - 1)
         shape = x.shape[:axis] + (new,) + x.shape[axis + 1 :]
-        x = tape.op("numpy.Take", [x, np.array(found, "int32")], shape, x.dtype, axis=axis)
+        x = tape.op("numpy.Take", [x, found.astype("int32")], shape, x.dtype, axis=axis)
     return x
 
 
@@ -205,7 +205,7 @@ def k_resize_volumes(
 def grayscale(tape: Tape, x: object) -> object:
     """`tf.image.rgb_to_grayscale`; the weights are those of `image_ops_impl.py`."""
     x = tensor(x)
-    if not x.floating or x.shape[-1] not in (3, None):
+    if not x.floating or x.shape[-1:] not in ((3,), (None,)):
         raise Undecided("it makes grey images of something other than fractions in three channels")
     weighed = binary(tape, "*", x, [0.2989, 0.5870, 0.1140])
     return reduce(tape, "numpy.Sum", tensor(weighed), -1, True)

@@ -65,6 +65,8 @@ def _fold(function: Callable[..., object], tape: Tape, x: object, axis: object, 
     values = np.asarray(cast("Numbers", constant(x)))
     axes = axis if axis is None or isinstance(axis, int) else tuple(cast("Sequence[int]", axis))
     tape.spend(values.size)
+    if not values.size:
+        raise Undecided("it takes no numbers together")
     try:
         return plain(function(values, axis=axes, keepdims=bool(keepdims)))
     except (TypeError, ValueError) as error:

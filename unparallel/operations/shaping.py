@@ -12,7 +12,7 @@ from . import elementwise as each
 from .arguments import axes_of, items_of, lengths_of, numbers_of, whole_number
 from .elementwise import tensor
 from .tape import Tape, constant
-from .values import UNKNOWN_LENGTH, Length, Lengths, Shape, StaticShape, Tensor, plain
+from .values import UNKNOWN_LENGTH, Length, Lengths, StaticShape, Tensor, plain
 
 if TYPE_CHECKING:
     from ..arrays import Numbers
@@ -44,10 +44,10 @@ def rank(tape: Tape, x: object) -> object:
     return len(cast(StaticShape, static_shape(tape, x)))
 
 
-def _fits(known: Shape, wanted: Sequence[int]) -> int | None:
+def _row_size(x: Tensor) -> int | None:
     """How many numbers a row holds, where that is known."""
     made = 1
-    for length in known:
+    for length in x.shape[1:]:
         if length is None:
             return None
         made *= length
@@ -62,7 +62,7 @@ def reshape(tape: Tape, x: object, shape: object) -> object:
     if not items:
         raise Undecided("it makes a number of a tensor")
     first, rest = items[0], [_wanted(item) for item in items[1:]]
-    row = _fits(x.shape[1:], ())
+    row = _row_size(x)
     if _keeps_rows(x, first, rest, row):
         if rest.count(-1) > 1:
             raise Undecided(UNKNOWN_LENGTH)
@@ -125,7 +125,9 @@ def flatten(tape: Tape, x: object) -> object:
 def batch_flatten(tape: Tape, x: object) -> object:
     """`K.batch_flatten`."""
     x = tensor(x)
-    row = _fits(x.shape[1:], ())
+    if not x.rank:
+        raise Undecided("it flattens a number")
+    row = _row_size(x)
     return tape.op("layers.Flatten", [x], (x.shape[0], row), x.dtype)
 
 
@@ -171,7 +173,7 @@ def transpose(tape: Tape, x: object, axes: object = None) -> object:
     order = list(range(x.rank))[::-1] if axes is None else [x.axis(i) for i in numbers_of(axes, "axes")]
     if sorted(order) != list(range(x.rank)):
         raise Undecided("it transposes other axes than a tensor has")
-    if order[0] != 0:
+    if order[:1] not in ([], [0]):
         tape.mixes()
     return tape.op("numpy.Transpose", [x], tuple(x.shape[i] for i in order), x.dtype, axes=order)
 

@@ -101,7 +101,9 @@ class Tape:
         value = constant(value)
         if isinstance(value, np.ndarray):
             self.spend(value.size)
-            return checked(value.astype(dtype_of_numpy(like.dtype)))
+            checked(value)
+            with np.errstate(all="ignore"):  # what becomes infinite is refused
+                return checked(value.astype(dtype_of_numpy(like.dtype)))
         return checked(value)
 
 
