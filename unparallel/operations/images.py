@@ -406,7 +406,6 @@ ROWS: tuple[Row, ...] = (
     Row("image", "flip_left_right", "image", _mirrored(-2)),
     Row("image", "flip_up_down", "image", _mirrored(-3)),
     Row("image", "per_image_standardization", "image", standardized),
-    Row("image", "adjust_brightness", "image delta", lambda tape, x, delta: binary(tape, "+", tensor(x), delta)),
     Row("image", "crop_to_bounding_box", "image offset_height offset_width target_height target_width", crop_to_box),
     Row("image", "pad_to_bounding_box", "image offset_height offset_width target_height target_width", pad_to_box),
     Row(
