@@ -104,7 +104,7 @@ def test_several_inputs_and_outputs():
 def test_notes_say_how_many_what_is_trusted_and_what_differs():
     made = archive(source(shape=(None, 4)), function_layer("lambda x: x + K.random_normal(K.shape(x), 0., .1)"))
     said = [str(note) for note in made.notes]
-    assert "layer 'it': written as 3 operations" in said
+    assert "layer 'it': written as 4 operations" in said
     assert sum("K is Keras' backend, tf is TensorFlow" in text for text in said) == 1
     assert any("random" in text for text in said)
     mixing = archive(source(shape=(None, 4)), function_layer("lambda x: K.reshape(x, (-1, 2))"))

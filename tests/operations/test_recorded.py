@@ -306,12 +306,14 @@ def test_the_batch_of_another_tensor_is_not_that_of_this_one():
 
 def test_noise_of_any_spread():
     """The layer takes a spread of at most 1."""
-    assert lines("lambda x: x + K.random_normal(K.shape(x), stddev=3.)", (None, 4))[1:3] == [
-        "%1 = layers.GaussianNoise(%0, stddev=1.0)",
-        "%2 = numpy.Multiply(%1, 3.0)",
+    assert lines("lambda x: x + K.random_normal(K.shape(x), stddev=3.)", (None, 4))[:4] == [
+        "%0 = numpy.Less(x0, x0)",
+        "%1 = core.Cast(%0, dtype='float32')",
+        "%2 = layers.GaussianNoise(%1, stddev=1.0)",
+        "%3 = numpy.Multiply(%2, 3.0)",
     ]
-    assert lines("lambda x: K.random_normal((K.shape(x)[0], 4), 0., .5)", (None, 4))[1] == (
-        "%1 = layers.GaussianNoise(%0, stddev=0.5)"
+    assert lines("lambda x: K.random_normal((K.shape(x)[0], 4), 0., .5)", (None, 4))[2] == (
+        "%2 = layers.GaussianNoise(%1, stddev=0.5)"
     )
     with pytest.raises(Undecided, match="shape that none of its tensors has"):
         recorded("lambda x: K.random_normal((K.shape(x)[0], 3))", (None, 4))

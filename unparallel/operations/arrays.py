@@ -95,6 +95,7 @@ ROWS: tuple[Row, ...] = (
     Row("numpy", "tile", "A reps", tile),
     Row("numpy", "repeat", "a repeats axis", repeat),
     Row("numpy", "meshgrid", "x y indexing", meshgrid),
+    Row("tf", "meshgrid", "x y indexing | name", meshgrid),
     Row("numpy", "outer", "a b", outer),
     Row("numpy", "tril", "m k", _of_one(np.tril, 0)),
     Row("numpy", "triu", "m k", _of_one(np.triu, 0)),

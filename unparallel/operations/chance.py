@@ -7,7 +7,7 @@ from typing import Sequence
 from ..slices.functions import Row
 from ..slices.sizes import Undecided
 from .arguments import items_of
-from .elementwise import apply, binary, branch, tensor
+from .elementwise import apply, binary, branch, tensor, zeros_like
 from .tape import Tape, constant
 from .values import Length, Tensor, plain
 
@@ -49,7 +49,7 @@ def zeros_of(tape: Tape, source: Tensor, items: Sequence[object]) -> Tensor:
             fits = fits and axis < source.rank and source.shape[axis] == plain(item)
     if not fits:
         raise Undecided("it makes a tensor of a shape that none of its tensors has")
-    return tensor(binary(tape, "*", source, 0.0))
+    return tensor(zeros_like(tape, source, None if source.floating else tape.environment.float_type))
 
 
 def dropout(tape: Tape, x: object, level: object) -> object:

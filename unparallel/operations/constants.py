@@ -9,7 +9,7 @@ import numpy as np
 
 from ..slices.interpreter import TEXT
 from ..slices.sizes import Undecided
-from ..slices.values import MAX_ITEMS
+from ..slices.values import MAX_ITEMS, Name
 from .tape import Tape, broadcast, constant, what_is
 from .values import Array, Length, Lengths, Shape, is_number, plain
 
@@ -162,6 +162,9 @@ def compare(symbol: str, left: object, right: object) -> object:
         return (list(cast(Sequence[object], left)) == list(cast(Sequence[object], right))) == (symbol == "==")
     if isinstance(left, str) and isinstance(right, str):
         return _COMPARE[symbol](left, right)
+    for side in (left, right):
+        if isinstance(side, Name):  # a global that the file does not hold: its name helps more
+            raise Undecided(what_is(side))
     if is_text(left) or is_text(right):
         raise Undecided("it compares text that is not known")
     left, right = constant(left), constant(right)

@@ -343,18 +343,28 @@ def _k_batch_normalization(
 
 
 def ones_like(tape: Tape, x: object, dtype: object = None) -> object:
-    """`x * 0 + 1`: `OnesLike` takes its dtype in different places."""
+    """Zeros and 1: `OnesLike` takes its dtype in different places."""
     return binary(tape, "+", zeros_like(tape, x, dtype), 1)
 
 
 def zeros_like(tape: Tape, x: object, dtype: object = None) -> object:
-    """`x * 0`."""
+    """Whether x is less than x, as numbers: never, be it infinite or no number, whose product with 0 is no number."""
     if not isinstance(x, Tensor):
         return folded(tape, np.zeros_like, x)
     wanted = type_of(dtype, x.dtype)
-    x = cast(Tensor, cast_to(tape, x, wanted if wanted != "bool" else tape.environment.float_type))
-    made = binary(tape, "*", x, 0)
-    return cast_to(tape, made, wanted)
+    x = cast(Tensor, cast_to(tape, x, "int32")) if x.dtype == "bool" else x
+    return cast_to(tape, compared(tape, "<", x, x), wanted)
+
+
+def truncatediv(tape: Tape, x: object, y: object) -> object:
+    """`tf.truncatediv` of whole numbers: towards 0."""
+    if not isinstance(x, Tensor) or x.dtype not in ("int32", "int64"):
+        raise Undecided("it calls tf.truncatediv on something other than whole numbers")
+    number = constant(y)
+    if not isinstance(number, int) or not number:
+        raise Undecided("it divides by a number that is not known")
+    size = binary(tape, "//", apply(tape, "numpy.Absolute", x), abs(number))
+    return binary(tape, "*", apply(tape, "numpy.Sign", x), size if number > 0 else unary(tape, "-", size))
 
 
 def _squared_difference(tape: Tape, x: object, y: object) -> object:
@@ -437,6 +447,7 @@ ROWS: tuple[Row, ...] = (
     Row("tf", "divide truediv realdiv", "x y | name", _truediv),
     Row("tf", "div", "x y | name", _two("old /")),
     Row("tf", "floordiv floor_div", "x y | name", _two("//")),
+    Row("tf", "truncatediv truncate_div", "x y | name", truncatediv),
     Row("tf", "mod floormod", "x y | name", _two("%")),
     Row(
         "tf",

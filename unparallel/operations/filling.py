@@ -11,6 +11,7 @@ from ..slices.sizes import Undecided
 from . import elementwise as each
 from .arguments import lengths_of, whole_number
 from .batch import for_each_row
+from .chance import zeros_of
 from .names import dtype as type_of
 from .shaping import _product
 from .tape import Tape, constant, dtype_of_numpy
@@ -49,6 +50,9 @@ def filled(number: float) -> Callable[..., object]:
 
 def full(tape: Tape, shape: object, value: object, dtype: object = None) -> object:
     """A constant of one number."""
+    open_lengths = [isinstance(length, Length) for length in shape] if isinstance(shape, (list, tuple)) else []
+    if open_lengths[:1] == [True] and any(open_lengths[1:]):
+        return _like(tape, cast("Sequence[object]", shape), value, dtype)
     batch = shape[0] if isinstance(shape, (list, tuple)) and shape and isinstance(shape[0], Length) else None
     wanted = lengths_of(shape if batch is None else [1, *cast("Sequence[object]", shape)[1:]])
     if min(wanted, default=0) < 0:
@@ -57,6 +61,13 @@ def full(tape: Tape, shape: object, value: object, dtype: object = None) -> obje
     kind = dtype_of_numpy(type_of(dtype, tape.environment.float_type))
     made = np.full(wanted, cast(float, constant(value)), kind)
     return plain(made) if batch is None else for_each_row(tape, batch, made)
+
+
+def _like(tape: Tape, shape: Sequence[object], value: object, dtype: object) -> object:
+    """A number in the shape of a tensor of which more than the number of rows is open."""
+    source = next(length.source for length in shape if isinstance(length, Length))
+    zeros = each.cast_to(tape, zeros_of(tape, source, shape), type_of(dtype, tape.environment.float_type))
+    return each.binary(tape, "+", zeros, constant(value))
 
 
 def counted(tape: Tape, start: object, stop: object = None, step: object = None, dtype: object = None) -> object:

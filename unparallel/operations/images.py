@@ -14,6 +14,7 @@ import numpy as np
 
 from ..slices.functions import Row
 from ..slices.sizes import Undecided
+from . import bicubic
 from . import elementwise as each
 from .arguments import is_first, numbers_of, whole_number
 from .cutting import subscript
@@ -69,11 +70,19 @@ def _bilinear_matrix(old: int, new: int, align: bool) -> Numbers:
 
 
 def _old_bilinear(tape: Tape, x: Tensor, size: tuple[int, int], align: bool) -> Tensor:
+    return _by_matrices(tape, x, size, lambda old, new: _bilinear_matrix(old, new, align))
+
+
+def _bicubic(tape: Tape, x: Tensor, size: tuple[int, int], align: bool, centres: bool = False) -> Tensor:
+    return _by_matrices(tape, x, size, lambda old, new: bicubic.matrix(old, new, align, centres))
+
+
+def _by_matrices(tape: Tape, x: Tensor, size: tuple[int, int], matrix: Callable[[int, int], Numbers]) -> Tensor:
+    """Along each axis whose length changes, sums with the weights of a matrix."""
     height, width = _lengths(x)
     tape.spend(size[0] * height + size[1] * width)
     x = tensor(each.cast_to(tape, x, "float32")) if not x.floating else x
-    rows = _bilinear_matrix(height, size[0], align)
-    columns = _bilinear_matrix(width, size[1], align)
+    rows, columns = matrix(height, size[0]), matrix(width, size[1])
     if size[0] != height:
         shape: Shape = (x.shape[0], size[0], width, x.shape[3])
         x = tape.op("numpy.Einsum", [rows, x], shape, x.dtype, subscripts="ij,bjkc->bikc")
@@ -102,7 +111,7 @@ def _old(method: str) -> Callable[..., object]:
     ) -> object:
         if plain(centres):
             return _centred(tape, image(x), size_of(size), method)
-        function = _old_nearest if method == "nearest" else _old_bilinear
+        function = {"nearest": _old_nearest, "bicubic": _bicubic}.get(method, _old_bilinear)
         return function(tape, image(x), size_of(size), bool(plain(align)))
 
     return meaning
@@ -115,9 +124,9 @@ def _method(value: object) -> str:
     value = plain(value)
     path = getattr(value, "path", None)
     if path:
-        value = {"BILINEAR": "bilinear", "NEAREST_NEIGHBOR": "nearest"}.get(path[-1], path[-1])
+        value = {"BILINEAR": "bilinear", "NEAREST_NEIGHBOR": "nearest", "BICUBIC": "bicubic"}.get(path[-1], path[-1])
     name = _METHODS.get(cast(int, value), value) if value is None or isinstance(value, int) else value
-    if name not in ("bilinear", "nearest"):
+    if name not in ("bilinear", "nearest", "bicubic"):
         raise Undecided(f"it resizes images by the method {str(name)[:30]}")
     return str(name)
 
@@ -153,6 +162,8 @@ def resize_v2(
 
 def _centred(tape: Tape, x: Tensor, size: tuple[int, int], method: str) -> Tensor:
     """By the pixels' centres; bilinear gives fractions, nearest keeps the type."""
+    if method == "bicubic":
+        return _bicubic(tape, x, size, False, True)
     dtype = x.dtype if method == "nearest" or x.floating else "float32"
     x = tensor(each.cast_to(tape, x, dtype))
     shape = (x.shape[0], *size, x.shape[3])
@@ -394,6 +405,7 @@ _V2 = "images size method preserve_aspect_ratio antialias | name"
 ROWS: tuple[Row, ...] = (
     Row("image", "resize_bilinear", _RESIZE, _old("bilinear")),
     Row("image", "resize_nearest_neighbor", _RESIZE, _old("nearest")),
+    Row("image", "resize_bicubic", _RESIZE, _old("bicubic")),
     Row("image", "resize_images", _IMAGES, resize_images),
     Row("image1", "resize", _IMAGES, resize_images),
     Row("image2", "resize", _V2, resize_v2),

@@ -11,10 +11,10 @@ from ..slices.interpreter import TEXT
 from ..slices.sizes import Undecided
 from .arguments import axes_of, axis_of, is_first, items_of, numbers_of, tensors_in, whole_number
 from .batch import for_each_row
-from .elementwise import apply, tensor, unary
+from .elementwise import apply, cast_to, compared, tensor, unary
 from .names import dtype as type_of
 from .shaping import _product
-from .tape import Tape, array_of, broadcast, constant
+from .tape import Tape, array_of, broadcast, constant, dtype_of_numpy
 from .values import UNKNOWN_LENGTH, Length, Lengths, Tensor, plain
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def stack(tape: Tape, values: object, axis: object = 0) -> object:
     """Along a new axis."""
     items = items_of(values, "tensors")
     if items and not any(isinstance(item, Tensor) for item in items):
-        return Lengths(items) if any(isinstance(item, Length) for item in items) else plain(array_of(items))
+        return Lengths(items) if any(isinstance(item, Length) for item in items) else _stack_constants(items, axis)
     parts = tensors_in(tape, items)
     rank = parts[0].rank
     at = whole_number(0 if axis is None else axis, "an axis")
@@ -70,6 +70,14 @@ def stack(tape: Tape, values: object, axis: object = 0) -> object:
         tape.mixes()
     inner = broadcast(*[part.shape for part in parts])
     return tape.op("numpy.Stack", [parts], inner[:at] + (len(parts),) + inner[at:], parts[0].dtype, axis=at)
+
+
+def _stack_constants(items: Sequence[object], axis: object) -> object:
+    made = array_of(items)
+    at = whole_number(0 if axis is None else axis, "an axis")
+    if not -made.ndim <= at < made.ndim:
+        raise Undecided(f"it names axis {at} of constants that have {made.ndim - 1}")
+    return plain(np.moveaxis(made, 0, at))
 
 
 def repeat(tape: Tape, x: object, count: object) -> object:
@@ -173,10 +181,35 @@ def one_hot(
     dtype: object = None,
 ) -> object:
     """A new axis, 1 at each index."""
-    x = tensor(x)
     many = whole_number(depth, "a depth")
     at = whole_number(-1 if axis is None else axis, "an axis")
-    if x.floating or not many > 0 or plain(on) not in (None, 1) or plain(off) not in (None, 0):
+    values = [plain(default if value is None else value) for value, default in ((on, 1), (off, 0))]
+    if not all(isinstance(value, (bool, int, float)) for value in values) or not many > 0:
+        raise Undecided("it calls tf.one_hot in an unusual way")
+    if dtype is None and not (on is None and off is None):
+        # whose type is that of the values
+        dtype = "float32" if any(isinstance(value, float) for value in values) else "int32"
+    if not isinstance(x, Tensor):
+        return _one_hot_constant(tape, x, many, values, at, type_of(dtype, tape.environment.float_type))
+    made = _one_hot(tape, x, many, at, "float32" if values != [1, 0] else dtype)
+    if values == [1, 0]:
+        return made
+    chosen = tape.op("numpy.Where", [compared(tape, ">", made, 0), *values], made.shape, "float32")
+    return cast_to(tape, chosen, type_of(dtype, tape.environment.float_type))
+
+
+def _one_hot_constant(tape: Tape, x: object, many: int, values: Sequence[object], at: int, dtype: str) -> object:
+    places = np.asarray(cast("Numbers", constant(x)))
+    if places.dtype.kind not in "iu" or not -1 <= at <= places.ndim:
+        raise Undecided("it calls tf.one_hot in an unusual way")
+    tape.spend(places.size * many)
+    found = places[..., None] == np.arange(many)
+    made = np.where(np.moveaxis(found, -1, at), *cast("Sequence[Numbers]", values))
+    return plain(made.astype(dtype_of_numpy(dtype)))
+
+
+def _one_hot(tape: Tape, x: Tensor, many: int, at: int, dtype: object) -> Tensor:
+    if x.floating:
         raise Undecided("it calls tf.one_hot in an unusual way")
     if not -1 <= at <= x.rank:
         raise Undecided(f"it names axis {at} of a tensor that has {x.rank}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING, Callable, Sequence, cast
 
 import numpy as np
@@ -22,6 +23,11 @@ from .values import Array, Length, Tensor, is_number, plain
 
 if TYPE_CHECKING:
     from ..arrays import Numbers
+
+
+# text that means a number in every Python
+_WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
+_FRACTION = re.compile(r"[+-]?([0-9]{1,30}\.?[0-9]{0,30}|\.[0-9]{1,30})(e[+-]?[0-9]{1,2})?", re.IGNORECASE)
 
 
 def iterate(tape: Tape, value: object) -> Sequence[object]:
@@ -50,6 +56,8 @@ def to_int(tape: Tape, value: object) -> object:
         return value
     if isinstance(value, (bool, int)) or (isinstance(value, float) and math.isfinite(value)):
         return int(value)
+    if isinstance(value, str) and _WHOLE.fullmatch(value.strip()):
+        return int(value)
     raise Undecided("it makes a whole number of something")
 
 
@@ -63,6 +71,8 @@ def to_float(tape: Tape, value: object) -> object:
             raise Undecided("it makes a number that is too large") from error
     if isinstance(value, str) and value.lower().lstrip("+-") in ("inf", "infinity"):
         return -math.inf if value.startswith("-") else math.inf
+    if isinstance(value, str) and _FRACTION.fullmatch(value.strip()):
+        return float(value)
     raise Undecided("it makes a fraction of something")
 
 
@@ -154,6 +164,32 @@ def pairs(tape: Tape, *given: object) -> object:
     return [tuple(items) for items in zip(*lists)]
 
 
+def divided(tape: Tape, x: object, y: object) -> object:
+    """`divmod` of numbers."""
+    if isinstance(x, Tensor) or isinstance(y, Tensor):
+        raise Undecided("it gives a tensor to divmod")
+    return (binary(tape, "//", x, y), binary(tape, "%", x, y))
+
+
+def in_order(tape: Tape, values: object, key: object = None, back: object = False) -> object:
+    """`sorted`, of numbers, or by numbers that a function gives."""
+    items = list(iterate(tape, values))
+    keys = [plain(item if key is None else tape.invoke(key, [item])) for item in items]
+    if not all(is_number(number) and number == number for number in keys):
+        raise Undecided("it sorts what are not numbers")
+    order = sorted(range(len(items)), key=lambda i: cast(float, keys[i]), reverse=constants.truth(back))
+    return [items[i] for i in order]
+
+
+def filtered(tape: Tape, function: object, values: object) -> object:
+    """`filter`."""
+    items = iterate(tape, values)
+    kept = [item if function is None else tape.invoke(function, [item]) for item in items]
+    if any(isinstance(item, Tensor) for item in kept):
+        raise Undecided("a condition depends on the numbers in a tensor")
+    return [item for item, keep in zip(items, kept) if constants.truth(keep)]
+
+
 # -- numpy ---------------------------------------------------------------------------------------------------
 
 
@@ -233,6 +269,9 @@ ROWS: tuple[Row, ...] = (
     Row("python", "tuple", "x", lambda tape, x=(): tuple(iterate(tape, x))),
     Row("python", "reversed", "x", lambda tape, x: list(iterate(tape, x))[::-1]),
     Row("python", "enumerate", "x start", enumerated),
+    Row("python", "divmod", "x y", divided),
+    Row("python", "sorted", "x key reverse", in_order),
+    Row("python", "filter", "function x", filtered),
     Row("python", "map", "function x", mapped),
     Row("python", "any", "x", lambda tape, x: any(constants.truth(item) for item in iterate(tape, x))),
     Row("python", "all", "x", lambda tape, x: all(constants.truth(item) for item in iterate(tape, x))),

@@ -18,6 +18,9 @@ from .values import plain as plain_number
 
 _LITERALS: dict[str, object] = {"True": True, "False": False, "None": None, "Ellipsis": Ellipsis}
 _MOST_ATTRIBUTES = 8
+#: Methods of arrays, by the function of numpy that does the same.
+_ARRAY_METHODS = {name: name for name in ("dot", "max", "mean", "min", "prod", "std", "sum", "var", "ravel", "squeeze")}
+_ARRAY_METHODS.update(flatten="ravel", copy="array", transpose="transpose", repeat="repeat")
 
 
 class Recorder(Domain):
@@ -156,6 +159,10 @@ class Recorder(Domain):
             return elementwise.cast_to(self.tape, owner, args[0])
         if isinstance(owner, Array) and name == "reshape":
             return shaping.reshape(self.tape, owner, args[0] if len(args) == 1 else list(args))
+        if isinstance(owner, Array) and name in _ARRAY_METHODS:
+            return record(self.tape, ("np", _ARRAY_METHODS[name]), [owner, *args], kwargs)
+        if isinstance(owner, Array) and name == "tolist" and not args and not kwargs:
+            return owner.numbers.tolist()
         raise Undecided(f"it calls the method {name!r}")
 
 
