@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sys
 
-from ..model import is_tf_keras, version_of
-
 # TensorFlow has its own Keras, whose version only its makers know.  Read off files that each of them wrote (see the
 # fixtures); from 2.5 on, the two numbers are one.
 TENSORFLOW = {
@@ -45,6 +43,8 @@ def count_text(number: int, what: str, many: str = "") -> str:
 
 def written_by(keras_version: str | None) -> str:
     """The Keras that wrote a file, and the TensorFlow that it came with, if it came with one."""
+    from ..model import is_tf_keras, version_of  # many classes, which --help need not wait for
+
     if not keras_version:
         return "an unknown Keras"
     tensorflow = TENSORFLOW.get(keras_version)

@@ -3,10 +3,12 @@
 import os
 from collections import Counter
 from dataclasses import MISSING, Field, asdict, dataclass, fields
-from typing import Any, Dict, Iterable, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Tuple
 
 from ..display.text import count_text, shown, size_text, written_by
-from ..model import Json
+
+if TYPE_CHECKING:
+    from ..model import Json
 
 CONVERTED, SINGLE, SKIPPED, REFUSED, FAILED = STATUSES = ("converted", "single", "skipped", "refused", "failed")
 # What a survey calls a file that a conversion would convert.
@@ -103,7 +105,7 @@ class Outcome:
         return shown(f"{text}: {_model_text(self) if self.status == PARALLEL else self.reason}")
 
     @classmethod
-    def from_json(cls, value: Json) -> "Outcome":
+    def from_json(cls, value: "Json") -> "Outcome":
         """The outcome that `to_json` gave; what a later version added is left out.
 
         Raises
@@ -132,7 +134,7 @@ def _checked(item: "Field[Any]", value: Any) -> Any:
     raise ValueError(f"{item.name} is of another type")
 
 
-def _text(value: Json) -> str:
+def _text(value: "Json") -> str:
     if not isinstance(value, str):
         raise ValueError("not a text")
     return value
