@@ -24,7 +24,7 @@ print(text if isinstance(text, str) else text.decode())
 # Conversions in one process, after a first one that pays for its imports.
 REPEATS = 30
 # Files in a folder, where many are converted.
-MANY = 300
+MANY = 200
 
 
 class Kind(NamedTuple):
