@@ -18,7 +18,7 @@ def convert(source, target, config):
     layers = [layer["name"] for layer in json.loads(text)["config"]["layers"]]
     with h5py.File(source, "r") as old, h5py.File(target, "w") as new:
         outer = old["model_weights"]
-        nested = outer[max(outer, key=lambda name: len(outer[name].attrs["weight_names"]))]
+        nested = outer[max(outer, key=lambda name: len(_names(outer[name])))]
         for name in ("backend", "keras_version"):
             new.attrs[name] = old.attrs[name]
         new.attrs["model_config"] = text
@@ -31,9 +31,8 @@ def convert(source, target, config):
 def _write_layers(group, layers, nested):
     group.attrs["layer_names"] = np.array(layers, "S")
     names = {layer: [] for layer in layers}
-    for name in nested.attrs["weight_names"]:
-        text = name.decode() if isinstance(name, bytes) else name
-        names[text.split("/")[0]].append(text)
+    for name in _names(nested):
+        names[name.split("/")[0]].append(name)
     for layer in layers:
         inner = group.create_group(layer)
         inner.attrs["weight_names"] = np.array(names[layer], "S")
@@ -41,6 +40,14 @@ def _write_layers(group, layers, nested):
             array = nested[name]
             stored = {key: getattr(array, key) for key in ("chunks", "compression", "compression_opts", "shuffle")}
             inner.create_dataset(name, data=array[()], **stored)
+
+
+def _names(group):
+    """The group's `weight_names`; Keras splits a list that is too long for one attribute."""
+    parts = [name for name in group.attrs if name.startswith("weight_names")]
+    parts.sort(key=lambda name: int(name[len("weight_names") :] or 0))
+    names = [name for part in parts for name in group.attrs[part]]
+    return [name.decode() if isinstance(name, bytes) else name for name in names]
 
 
 if __name__ == "__main__":
