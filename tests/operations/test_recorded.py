@@ -432,6 +432,7 @@ def test_each_function_has_one_row():
     [
         ("tf.nn.relu", "tf"),
         ("tf.compat.v1.image.resize", "image1"),
+        ("tf.linalg.diag", "linalg"),
         ("tf.compat.v2.image.resize", "image2"),
         ("tf.keras.backend.mean", "K"),
         ("K.tf.image.resize_images", "image"),

@@ -91,6 +91,10 @@ def _tf(kind: str, spatial: int) -> Callable[..., object]:
         data_format: object = None,
         dilations: object = None,
     ) -> object:
+        if isinstance(fifth, str):  # where TensorFlow 2 has the data format
+            if data_format is not None:
+                raise Undecided(_ODD)
+            fifth, data_format = None, fifth
         rate = fifth if kind == "nn.DepthwiseConv" and dilations is None else dilations
         return inner(tape, x, kernel, strides, padding, data_format, rate)
 

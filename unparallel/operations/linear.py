@@ -147,6 +147,7 @@ def tf_einsum(tape: Tape, equation: object, *parts: object) -> object:
     tensors = factors(tape, *given)
     clean = equation.replace(" ", "")
     inputs, arrow, output = clean.partition("->")
+    inputs, output = _spelled(clean, inputs, output, [len(part.shape) for part in tensors])
     terms = inputs.split(",")
     fits = len(terms) == len(tensors) and all(_TERM.fullmatch(term) for term in terms)
     if not fits or any(len(term) != len(part.shape) for term, part in zip(terms, tensors)):
@@ -159,6 +160,18 @@ def tf_einsum(tape: Tape, equation: object, *parts: object) -> object:
     if any(len(set(term)) != len(term) for term in terms):
         raise Undecided(f"it calls tf.einsum with the equation {equation[:40]!r}")
     return einsum(tape, f"{inputs}->{output}", tensors)
+
+
+def _spelled(equation: str, inputs: str, output: str, ranks: Sequence[int]) -> tuple[str, str]:
+    """A letter for each axis that `...` stands for: as many of them in each term."""
+    terms = inputs.split(",")
+    many = {rank - len(term) + 3 for term, rank in zip(terms, ranks) if "..." in term}
+    if not many or len(terms) != len(ranks):
+        return inputs, output
+    free = [letter for letter in LETTERS.upper() if letter not in equation][: max(0, *many)]
+    if len(many) > 1 or len(free) not in many or "->" not in equation:
+        raise Undecided(f"it calls tf.einsum with the equation {equation[:40]!r}")
+    return inputs.replace("...", "".join(free)), output.replace("...", "".join(free))
 
 
 def tensordot(tape: Tape, a: object, b: object, axes: object) -> object:

@@ -97,10 +97,14 @@ def diagonal_matrix(tape: Tape, x: object) -> object:
     return _picked(tape, tensor(expand_dims(tape, x, -1)), _mask(tape, many, many, 0, 0))
 
 
+_BAND = "input num_lower num_upper | name"
 ROWS: tuple[Row, ...] = (
-    # each under the name that it had before `tf.linalg`, too
-    Row("tf", "band_part matrix_band_part", "input num_lower num_upper | name", band),
-    Row("tf", "diag_part matrix_diag_part", "input | name", diagonal),
-    Row("tf", "trace", "x | name", trace),
+    # `tf.diag` and `tf.diag_part` of TensorFlow 1 are other functions
+    Row("linalg", "band_part", _BAND, band),
+    Row("linalg", "diag_part", "input | name", diagonal),
+    Row("linalg", "diag", "diagonal | name", diagonal_matrix),
+    Row("linalg tf", "trace", "x | name", trace),
+    Row("tf", "matrix_band_part", _BAND, band),
+    Row("tf", "matrix_diag_part", "input | name", diagonal),
     Row("tf", "matrix_diag", "diagonal | name", diagonal_matrix),
 )

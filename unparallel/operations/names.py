@@ -43,7 +43,7 @@ ROOTS: dict[str, str] = {
 _BELOW: dict[tuple[str, str], str] = {
     ("tf", "nn"): "tf",
     ("tf", "math"): "tf",
-    ("tf", "linalg"): "tf",
+    ("tf", "linalg"): "linalg",
     ("tf", "compat"): "tf",
     ("tf", "v1"): "tf1",
     ("tf", "v2"): "tf2",

@@ -27,7 +27,7 @@ from . import (
     reductions,
     shaping,
 )
-from .names import module_of
+from .names import ROOTS, module_of
 from .tape import Tape, what_is
 
 FAMILIES = (
@@ -57,7 +57,15 @@ def _by_module() -> dict[tuple[str, str], Row]:
 
 TABLE = _by_module()
 # functions of these modules are in another one's table too
-_ALSO = {"tf1": "tf", "tf2": "tf", "image1": "image", "image2": "image", "random1": "random", "random2": "random"}
+_ALSO = {
+    "linalg": "tf",
+    "tf1": "tf",
+    "tf2": "tf",
+    "image1": "image",
+    "image2": "image",
+    "random1": "random",
+    "random2": "random",
+}
 
 
 def find(path: tuple[str, ...]) -> Row | None:
@@ -79,6 +87,8 @@ def record(tape: Tape, path: tuple[str, ...], args: Sequence[object], kwargs: Ma
     if row is None:
         if len(path) == 1 and not hasattr(builtins, path[0]):
             raise Undecided(f"it calls {shown!r}, a global that is not in the file")
+        if len(path) > 1 and path[0] not in ROOTS:
+            raise Undecided(f"it calls {shown}, and {path[0]!r} is a global that is not in the file")
         raise Undecided(f"it calls {shown}, which this program does not know as an operation of Keras 3")
     wanted = _bound(row, shown, args, kwargs)
     try:
