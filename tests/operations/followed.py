@@ -83,9 +83,13 @@ def _convolved(x, kernel, strides, padding, data_format, dilation_rate):
     if padding == "same":
         more = [((size - 1) // 2, size // 2) for size in kernel.shape[:-2]]
         x = np.pad(x, [(0, 0), *more, (0, 0)])
-    windows = np.lib.stride_tricks.sliding_window_view(x, kernel.shape[:-2], tuple(range(1, x.ndim - 1)))
-    letters = "xyz"[: kernel.ndim - 2]
-    return np.einsum(f"...c{letters},{letters}cd->...d", windows, kernel)
+    sizes = kernel.shape[:-2]
+    lengths = [n - size + 1 for n, size in zip(x.shape[1:-1], sizes)]
+    total = np.zeros((len(x), *lengths, kernel.shape[-1]))
+    for place in np.ndindex(*sizes):
+        part = x[(slice(None), *[slice(i, i + n) for i, n in zip(place, lengths)])]
+        total = total + part @ kernel[place]
+    return total.astype(x.dtype)
 
 
 GIVES = {
