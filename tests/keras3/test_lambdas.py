@@ -64,6 +64,12 @@ def test_a_lambda_becomes_a_model_under_its_name():
     assert made.config["config"]["output_layers"] == ["it", 1, 0]
 
 
+def test_one_number_for_the_whole_batch_is_no_output():
+    """Keras 2 repeats it for every row of a prediction; in Keras 3, predict() cannot concatenate it."""
+    refused("lambda x: K.mean(x)", "layer 'it'.*one number for the whole batch")
+    archive(source(shape=(None, 4)), function_layer("lambda x: x - K.mean(x)"))
+
+
 def test_operations_with_arguments_bear_no_name():
     """Before Keras 3.11 their classes take none, and a layer called `mean` may stand elsewhere."""
     made = archive(source(shape=(None, 3, 4)), function_layer("lambda x: K.mean(x, axis=1)"))

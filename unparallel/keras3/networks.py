@@ -78,6 +78,9 @@ class Translated(NamedTuple):
         return self.model
 
 
+_ONE_NUMBER = "write the model without that output in the old Keras, or take the .h5 (-o NAME.h5)"
+
+
 class Layers:
     """What a model that is being translated asks of the one who knows layers."""
 
@@ -230,12 +233,26 @@ class _Builder:
 
     def finished(self, model: Callable[[], Model], outputs: Sequence[TensorSpec]) -> Translated:
         """The whole: the model where each layer can be expressed, and what was said of each, in the file's order."""
+        if not self.path:
+            self._check_ranks(outputs)
         names = [layer.name for layer in self.topology.layers]
         looks = tuple(look for name in names for look in self.looks.get(name, ()))
         for name in names:
             self.context.notes.update(dict.fromkeys(self.said.get(name, ())))
         error = next((self.errors[name] for name in names if name in self.errors), None)
         return Translated(None if error is not None else model(), tuple(outputs), looks, error, self.specs)
+
+    def _check_ranks(self, outputs: Sequence[TensorSpec]) -> None:
+        """One number is no output: the old predict() repeated it for every row, that of Keras 3 fails to join it."""
+        chain = self.topology.sequential
+        names = (
+            [layer.name for layer in self.topology.layers[-1:]] if chain else [k.layer for k in self.topology.outputs]
+        )
+        for name, spec in zip(names, outputs):
+            if spec.shape == () and name not in self.errors:
+                layer = self.topology.layer(name)
+                what = f"layer {name!r} ({layer.class_name}): the model gives out one number for the whole batch"
+                self._failed(layer, Keras3Error(f"{what}, which predict() of Keras 3 cannot take", _ONE_NUMBER))
 
     def is_inside(self, layer: OldLayer) -> bool:
         """Whether nothing in the file says how many weights the layer has."""
