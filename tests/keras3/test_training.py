@@ -1,13 +1,26 @@
 """The compile state: what Keras 3 has too is carried, variable by variable; all else is left out, and said."""
 
+import json
+import os
 import re
+import shutil
+import warnings
+import zipfile
 
+import h5py
 import numpy as np
 import pytest
 
+from unparallel import convert
+from unparallel.errors import UnparallelWarning
+from unparallel.keras3.plan import compiled
+from unparallel.keras3.translate import attempt
+from unparallel.keras3.values import TensorSpec
 from unparallel.model import Optimizer, WeightRef
 
-from .models import archive_of, layer, model_file, source
+from .models import archive_of, file_of, layer, model_file, refs, source
+
+FIXTURES = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "fixtures")
 
 SLOTS = [(5, 4), (4,), (4, 3), (3,)]
 DENSE = [
@@ -167,3 +180,45 @@ def test_never_trained_gets_variables_as_keras_makes_them():
     slots = [array for path, array in made.arrays if path.startswith("optimizer/") and array.shape == (5, 4)]
     assert [array.steps[0].arguments for array in slots] == [((5, 4), 0.0)]
     assert np.prod(slots[0].shape) == 20
+
+
+def a_sequential():
+    """As Keras 2.2.4 writes one that began with an InputLayer: no layer says the shape of the input."""
+    layers = [{"class_name": item["class_name"], "config": item["config"]} for item in DENSE[1:]]
+    config = {"class_name": "Sequential", "config": {"name": "stacked", "layers": layers}}
+    weights = [(item["name"], refs(item["name"], item["shapes"])) for item in DENSE[1:]]
+    training = {"optimizer_config": {"class_name": "Adam", "config": ADAM}, "loss": "mse", "metrics": []}
+    return file_of(config, weights, training_config=training, optimizer=state(SLOTS + SLOTS + [(1,)] * 4))
+
+
+def test_a_sequential_of_unknown_input_comes_uncompiled():
+    """Keras 3 loads it unbuilt, and an optimizer that is not built passes over its variables."""
+    made = archive_of(a_sequential())
+    assert not made.compiled
+    assert "does not say the shape of the Sequential's input" in " ".join(str(note) for note in made.notes)
+
+
+def test_a_sequential_of_known_input_keeps_its_optimizer():
+    new, context = attempt(a_sequential(), inputs=[TensorSpec((None, 5))]).whole()
+    made = compiled(a_sequential(), new, context)
+    assert made.compiled
+    assert made.config["config"]["layers"][0]["config"]["batch_shape"] == [None, 5]
+
+
+def test_the_wrapper_knows_what_its_sequential_does_not(tmp_path):
+    path = shutil.copy(os.path.join(FIXTURES, "tf23-sequential", "parallel.h5"), str(tmp_path / "parallel.h5"))
+    with h5py.File(path, "r+") as file:
+        config = json.loads(file.attrs["model_config"])
+        (inner,) = [item for item in config["config"]["layers"] if item["class_name"] == "Sequential"]
+        shape = inner["config"]["layers"][0]["config"]["batch_input_shape"]
+        inner["config"]["layers"] = [item for item in inner["config"]["layers"] if item["class_name"] != "InputLayer"]
+        for item in inner["config"]["layers"]:
+            item["config"].pop("batch_input_shape", None)
+        file.attrs["model_config"] = json.dumps(config)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnparallelWarning)
+        convert(path, tmp_path / "clean.keras")
+    with zipfile.ZipFile(str(tmp_path / "clean.keras")) as archive:
+        written = json.loads(archive.read("config.json"))
+    assert written["config"]["layers"][0]["config"]["batch_shape"] == shape
+    assert "compile_config" in written

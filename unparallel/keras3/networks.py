@@ -666,6 +666,8 @@ class Chain(_Builder):
         shape, kind = _first_input(layers, 0)
         if shape is None and _is_shape(known):
             shape = known
+        if shape is None and not self.path and self.inputs:
+            shape, kind = self.inputs[0].shape, self.inputs[0].dtype
         return shape, kind
 
 

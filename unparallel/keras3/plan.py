@@ -16,7 +16,7 @@ from ..weights.health import HealthCheck
 from . import archive as files
 from .training import training_state
 from .translate import Attempt, attempt, bare_archive
-from .values import Archive, Context, Model, Outlook
+from .values import Archive, Context, Model, Outlook, TensorSpec
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,7 +59,16 @@ def attempted(plan: Plan, options: ConvertOptions) -> Attempt:
     """
     if plan.after.topology is None:
         raise NeedsArchitectureError("a .keras file holds a model's config, which this file has not", ARCHITECTURE)
-    return attempt(plan.after, dict(options.activations or ()), dict(options.define or ()))
+    return attempt(plan.after, dict(options.activations or ()), dict(options.define or ()), _called_on(plan))
+
+
+def _called_on(plan: Plan) -> tuple[TensorSpec, ...]:
+    """What the wrapper handed to its template: a Sequential of Keras 2.2 with an InputLayer does not save its shape."""
+    after, before = plan.after.topology, plan.before.topology
+    if after is None or not after.sequential or before is None or before.sequential or len(before.inputs) != 1:
+        return ()
+    shape = keras_config.shape_of_input(before.layer(before.inputs[0].layer))
+    return (TensorSpec((None, *shape[1:])),) if shape else ()
 
 
 def keras3_plan(plan: Plan, options: ConvertOptions, tried: Attempt) -> Keras3Plan:

@@ -138,6 +138,9 @@ def training_state(model: ModelFile, new: Model, context: Context) -> tuple[Json
     if not isinstance(config, dict) or not config.get("optimizer_config"):
         return None, []
     try:
+        if new.sequential and not new.inputs:
+            # Keras 3 would load such a model unbuilt, and pass over the optimizer's variables with a warning
+            raise Unknown("the file does not say the shape of the Sequential's input")
         optimizer, arrays = _optimizer(model, new, context, config["optimizer_config"])
         made = {"optimizer": optimizer, "loss": _losses(config.get("loss"), new)}
         made["loss_weights"] = _by_output(config.get("loss_weights"), new)

@@ -83,7 +83,10 @@ def translate(
 
 
 def attempt(
-    model: ModelFile, activations: Mapping[str, Json] | None = None, defined: Mapping[str, Json] | None = None
+    model: ModelFile,
+    activations: Mapping[str, Json] | None = None,
+    defined: Mapping[str, Json] | None = None,
+    inputs: Sequence[TensorSpec] = (),
 ) -> Attempt:
     """A translation that tries every layer, whatever became of those before it.
 
@@ -91,12 +94,14 @@ def attempt(
     ----------
     model, activations, defined
         As in `translate`.
+    inputs : sequence of TensorSpec, optional
+        What the model was called on, where that is known.
     """
     made = Translated(None)
     try:
         topology, context = _prepared(model, activations or {}, defined or {})
         with fitting(topology):
-            made = Translator(context).model(topology, _own_arrays(model, topology), ())
+            made = Translator(context).model(topology, _own_arrays(model, topology), inputs)
             new = masks.without_collisions(masks.check(made.whole(), context), context)
             if context.functions.budget.spent:  # some code was followed
                 context.note("assumed", "", lambdas.TRUST)

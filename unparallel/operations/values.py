@@ -12,9 +12,6 @@ from ..slices.sizes import Undecided
 if TYPE_CHECKING:
     from ..arrays import Numbers
 
-if TYPE_CHECKING:
-    pass
-
 #: Lengths of a tensor's axes, the batch first; None where the file does not say.
 Shape = Tuple[Optional[int], ...]
 FLOATS = frozenset(["float16", "bfloat16", "float32", "float64"])
