@@ -235,6 +235,7 @@ FORMULAS = [
 KERNEL = array(4, 2)
 FORMULAS += [
     (f"lambda x: K.dot(x, K.constant({KERNEL.tolist()}))", X, X @ KERNEL),
+    (f"lambda x: x @ np.array({KERNEL.tolist()})", X, X @ KERNEL),
     (f"lambda x: tf.matmul(x, tf.constant({KERNEL.T.tolist()}), transpose_b=True)", CUBE, CUBE @ KERNEL),
     (f"lambda x: tf.tensordot(x, np.array({KERNEL.tolist()}), axes=[[2], [0]])", CUBE, CUBE @ KERNEL),
     (

@@ -50,10 +50,6 @@ def binary(tape: Tape, symbol: str, left: object, right: object) -> object:
     like = left if isinstance(left, Tensor) else right
     if not isinstance(like, Tensor):
         return constants.binary(tape, symbol, left, right)
-    if symbol == "@":
-        from .linear import matmul
-
-        return matmul(tape, tensor(left), tensor(right))
     if symbol == "old /":
         symbol = "/" if like.floating else "//"
     if symbol in _LOGIC:

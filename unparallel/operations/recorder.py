@@ -9,7 +9,7 @@ from ..slices.functions import EXHAUSTING
 from ..slices.interpreter import TEXT, Domain, Machine
 from ..slices.sizes import Undecided
 from ..slices.values import Method, Name, Scope, Unknown
-from . import arguments, constants, cutting, elementwise, plain, shaping
+from . import arguments, constants, cutting, elementwise, linear, plain, shaping
 from .names import DTYPES, UNSET, module_of, value_of
 from .table import record
 from .tape import Tape, what_is
@@ -39,6 +39,8 @@ class Recorder(Domain):
         self.tape.invoke = lambda function, args: machine.call(function, args, {})
 
     def binary(self, symbol: str, left: object, right: object) -> object:  # noqa: D102
+        if symbol == "@" and (isinstance(left, Tensor) or isinstance(right, Tensor)):
+            return linear.matmul(self.tape, left, right)
         return elementwise.binary(self.tape, symbol, left, right)
 
     def unary(self, symbol: str, value: object) -> object:  # noqa: D102
