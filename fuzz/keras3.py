@@ -22,7 +22,7 @@ from tests.keras3 import models
 from unparallel import hdf5, keras_config
 from unparallel.keras3.layers import ALIASES, REFUSED, ROWS
 from unparallel.keras3.outlook import outlook
-from unparallel.keras3.plan import keras3_plan, single_plan
+from unparallel.keras3.plan import attempted, keras3_plan, single_plan
 from unparallel.options import ConvertOptions
 from unparallel.reader import read
 from unparallel.weights.assignment import expected_weights
@@ -155,7 +155,7 @@ def plan(model, value):
     single = single_plan(before, options)
     far = outlook(before, single, None, options)
     try:
-        made = keras3_plan(single, options)
+        made = keras3_plan(single, options, attempted(single, options))
     except unparallel.UnparallelError as error:
         assert (far.possible, far.problem) == (False, error.message)
         raise

@@ -355,7 +355,8 @@ def test_permissions(tmp_path, source):
 @injected
 @pytest.mark.parametrize("words", [["-o", "clean.h5"], []])
 def test_a_disk_that_cannot_be_read(tmp_path, source, words):
-    code = "import sys, unparallel.conversion, unparallel.slices\n" + inject.code("pread64", errno.EIO)
+    # the libraries first, since the loader of shared libraries reads by the same call
+    code = "import sys, h5py, networkx, unparallel.conversion, unparallel.slices\n" + inject.code("pread64", errno.EIO)
     ran = run(source, *words, code=code + "from unparallel.cli import main; sys.exit(main(sys.argv[1:]))", cwd=tmp_path)
     assert ran.code == 1
     assert "Input/output error" in ran.err
