@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any, Iterator, Mapping, NamedTuple
+from typing import Any, Iterable, Iterator, Mapping, NamedTuple
 
 from .errors import WeightsError
 
@@ -422,7 +422,7 @@ class ModelFile:
         return sum(ref.size for group in self.weights for ref in group.weights)
 
 
-def element_count(shape: tuple[int, ...]) -> int:
+def element_count(shape: Iterable[int]) -> int:
     """Number of elements of an array."""
     count = 1
     for length in shape:

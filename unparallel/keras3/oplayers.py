@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Callable, Mapping, NamedTuple, NoReturn, Sequence
 
-from ..model import Call, Json, TensorKey
+from ..model import Call, Json, TensorKey, element_count
 from ..model import Layer as OldLayer
 from ..operations.arguments import items_of, numbers_of, whole_number
 from ..operations.chance import zeros_of
@@ -333,10 +333,7 @@ def _rank_of_list(tape: Tape, x: object, axis: object = None, keepdims: object =
         return x[0]
     if open_lengths:
         return Length(open_lengths[0].source, COMPUTED)
-    made = 1
-    for item in x:
-        made *= whole_number(item, "a length")
-    return made
+    return element_count(whole_number(item, "a length") for item in x)
 
 
 _OPERATORS: dict[str, Callable[..., object]] = {

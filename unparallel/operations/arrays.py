@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Callable, cast
 
 import numpy as np
 
+from ..model import element_count
 from ..slices.functions import Row
 from ..slices.sizes import Undecided
 from .arguments import numbers_of, whole_number
@@ -46,17 +47,10 @@ def _of_two(function: Callable[..., object]) -> Callable[..., object]:
 
     def meaning(tape: Tape, x: object, y: object) -> object:
         one, other = _array(tape, x), _array(tape, y)
-        tape.spend(_product(np.broadcast(one, other).shape))
+        tape.spend(element_count(np.broadcast(one, other).shape))
         return _made(function, one, other)
 
     return meaning
-
-
-def _product(lengths: tuple[int, ...]) -> int:
-    made = 1
-    for length in lengths:
-        made *= length
-    return made
 
 
 def tile(tape: Tape, value: object, times: object) -> object:
@@ -64,7 +58,7 @@ def tile(tape: Tape, value: object, times: object) -> object:
     many = [times] if isinstance(plain(times), int) else numbers_of(times, "numbers")
     numbers = [whole_number(number, "a number") for number in many]
     array = _array(tape, value)
-    tape.spend(array.size * _product(tuple(max(0, number) for number in numbers)))
+    tape.spend(array.size * element_count(max(0, number) for number in numbers))
     return _made(np.tile, array, numbers)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Callable, Sequence, cast
 
 import numpy as np
 
+from ..model import element_count
 from ..slices.interpreter import TEXT
 from ..slices.sizes import Undecided
 from ..slices.values import MAX_ITEMS, Name
@@ -100,7 +101,7 @@ def _numbers(tape: Tape, symbol: str, left: object, right: object) -> object:
         raise Undecided(f"it computes with {symbol!r}")
     shapes = [np.shape(cast("Numbers", value)) for value in (left, right)]
     if any(shapes):
-        tape.spend(_size(_result(symbol, *shapes)))
+        tape.spend(element_count(length or 0 for length in _result(symbol, *shapes)))
     elif symbol == "**" and _whole(left) and _whole(right):
         _check_power(cast(int, left), cast(int, right))
     try:
@@ -130,13 +131,6 @@ def _result(symbol: str, left: Shape, right: Shape) -> Shape:
     if len(left) > 2 or len(right) > 2 or not left or not right:
         raise Undecided("it multiplies constants of more than two axes")
     return left[:-1] + right[1:]
-
-
-def _size(shape: Shape) -> int:
-    size = 1
-    for length in shape:
-        size *= length or 0
-    return size
 
 
 def compare(symbol: str, left: object, right: object) -> object:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Callable, Sequence, cast
 
 import numpy as np
 
+from ..model import element_count
 from ..slices.functions import Row
 from ..slices.sizes import Undecided
 from . import elementwise as each
@@ -13,7 +14,6 @@ from .arguments import lengths_of, whole_number
 from .batch import for_each_row
 from .chance import zeros_of
 from .names import dtype as type_of
-from .shaping import _product
 from .tape import Tape, constant, dtype_of_numpy
 from .values import Length, Lengths, Tensor, is_number, plain
 
@@ -31,7 +31,7 @@ def make_constant(tape: Tape, value: object, dtype: object = None, shape: object
     if shape is None:
         return plain(made)
     wanted = lengths_of(shape)
-    tape.spend(max(0, _product(wanted)))
+    tape.spend(max(0, element_count(wanted)))
     try:
         array = np.asarray(cast("Numbers", made))
         return plain(np.broadcast_to(array, wanted) if array.ndim == 0 else array.reshape(wanted))
@@ -57,7 +57,7 @@ def full(tape: Tape, shape: object, value: object, dtype: object = None) -> obje
     wanted = lengths_of(shape if batch is None else [1, *cast("Sequence[object]", shape)[1:]])
     if min(wanted, default=0) < 0:
         raise Undecided("it makes a constant of a shape that does not fit")
-    tape.spend(_product(wanted))
+    tape.spend(element_count(wanted))
     kind = dtype_of_numpy(type_of(dtype, tape.environment.float_type))
     made = np.full(wanted, cast(float, constant(value)), kind)
     return plain(made) if batch is None else for_each_row(tape, batch, made)

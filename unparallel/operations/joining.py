@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Callable, Sequence, cast
 
 import numpy as np
 
+from ..model import element_count
 from ..slices.functions import Row
 from ..slices.interpreter import TEXT
 from ..slices.sizes import Undecided
@@ -13,7 +14,6 @@ from .arguments import axes_of, axis_of, is_first, items_of, numbers_of, tensors
 from .batch import for_each_row
 from .elementwise import apply, cast_to, compared, tensor, unary
 from .names import dtype as type_of
-from .shaping import _product
 from .tape import Tape, array_of, broadcast, constant, dtype_of_numpy
 from .values import UNKNOWN_LENGTH, Length, Lengths, Tensor, plain
 
@@ -120,7 +120,7 @@ def _tile_constant(tape: Tape, values: Numbers, times: Sequence[object]) -> obje
     many = [whole_number(number, "a number") for number in (times if batch is None else [1, *times[1:]])]
     if batch is not None and (values.ndim != len(many) or values.shape[0] != 1):
         raise Undecided(UNKNOWN_LENGTH)
-    tape.spend(values.size * max(0, _product(many)))
+    tape.spend(values.size * max(0, element_count(many)))
     made = np.tile(values, many)
     return plain(made) if batch is None else for_each_row(tape, batch, made)
 

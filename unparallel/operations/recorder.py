@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Mapping, Sequence, cast
 
+from ..model import element_count
 from ..slices.domain import SCOPES
 from ..slices.functions import EXHAUSTING
 from ..slices.interpreter import TEXT, Domain, Machine
@@ -199,8 +200,5 @@ def _list_method(owner: Sequence[object], name: str, args: Sequence[object]) -> 
     if name == "as_list" and not args:
         return list(owner)
     if name == "num_elements" and not args and isinstance(owner, StaticShape):
-        made = 1
-        for length in owner:
-            made *= arguments.whole_number(length, "a length")
-        return made
+        return element_count(arguments.whole_number(length, "a length") for length in owner)
     return UNSET

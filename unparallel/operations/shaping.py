@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Sequence, cast
 
 import numpy as np
 
+from ..model import element_count
 from ..slices.functions import Row
 from ..slices.sizes import Undecided
 from . import elementwise as each
@@ -33,10 +34,7 @@ def lengths(tape: Tape, x: object) -> object:
 
 def size(tape: Tape, x: object) -> object:
     """`tf.size`, where it is known."""
-    made = 1
-    for length in cast(StaticShape, static_shape(tape, x)):
-        made *= whole_number(length, "a length")
-    return made
+    return element_count(whole_number(length, "a length") for length in cast(StaticShape, static_shape(tape, x)))
 
 
 def rank(tape: Tape, x: object) -> object:
@@ -46,12 +44,8 @@ def rank(tape: Tape, x: object) -> object:
 
 def _row_size(x: Tensor) -> int | None:
     """How many numbers a row holds, where that is known."""
-    made = 1
-    for length in x.shape[1:]:
-        if length is None:
-            return None
-        made *= length
-    return made
+    known = [length for length in x.shape[1:] if length is not None]
+    return element_count(known) if len(known) == x.rank - 1 else None
 
 
 def reshape(tape: Tape, x: object, shape: object) -> object:
@@ -80,13 +74,13 @@ def reshape(tape: Tape, x: object, shape: object) -> object:
 
 def _keeps_rows(x: Tensor, first: object, rest: Sequence[int], row: int | None) -> bool:
     """Whether each row becomes one row: it holds as many numbers, or there are as many rows."""
-    if -1 not in rest and row is not None and row == _product(rest):
+    if -1 not in rest and row is not None and row == element_count(rest):
         return first == -1 or isinstance(first, Length)
     return x.is_length(first, 0)
 
 
 def _layer_reshape(tape: Tape, x: Tensor, rest: list[int], row: int | None) -> Tensor:
-    known = _product([length for length in rest if length != -1])
+    known = element_count([length for length in rest if length != -1])
     open_length = row // known if row is not None and known else None
     if row is not None and (known == 0 or row % known or (-1 not in rest and known != row)):
         raise Undecided("it reshapes a tensor to a shape that does not fit")
@@ -99,13 +93,6 @@ def _layer_reshape(tape: Tape, x: Tensor, rest: list[int], row: int | None) -> T
 def _wanted(item: object) -> int:
     """A length in a target shape; one that the file does not know is whatever is left."""
     return -1 if isinstance(item, Length) and item.axis != 0 else whole_number(item, "a length")
-
-
-def _product(lengths: Sequence[int]) -> int:
-    made = 1
-    for length in lengths:
-        made *= length
-    return made
 
 
 def _reshape_constant(tape: Tape, x: object, shape: object) -> object:
